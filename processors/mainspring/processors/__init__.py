@@ -1,0 +1,1 @@
+"""The processors that turn commands and facts into events."""

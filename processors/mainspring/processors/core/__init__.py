@@ -1,0 +1,1 @@
+"""The rules, pure: no I/O, no clock, no randomness."""

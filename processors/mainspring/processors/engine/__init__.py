@@ -1,0 +1,1 @@
+"""The transactional runtime: read, decide, write, in one Kafka transaction."""

@@ -1,0 +1,1 @@
+"""The projector: events into a view in SQL."""

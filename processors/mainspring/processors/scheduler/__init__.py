@@ -1,0 +1,1 @@
+"""The scheduler: the processor of commands, follow-ups and attempts."""

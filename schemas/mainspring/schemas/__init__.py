@@ -1,0 +1,1 @@
+"""The language: record types, their schemas and the codec."""

@@ -1,0 +1,1 @@
+"""What submits, cancels and asks."""

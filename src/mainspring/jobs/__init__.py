@@ -1,0 +1,1 @@
+"""What an author of jobs imports."""

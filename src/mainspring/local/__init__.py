@@ -1,0 +1,1 @@
+"""A real Apache Kafka on this machine, with nothing installed but Python."""

@@ -1,0 +1,1 @@
+"""Replay, follow and verify the log."""

@@ -1,0 +1,1 @@
+"""Settings, one class for everything."""

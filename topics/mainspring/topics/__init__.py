@@ -1,0 +1,1 @@
+"""Every topic as a typed value."""

@@ -1,0 +1,1 @@
+"""Workers: they claim offers, run handlers and report."""
