@@ -1,0 +1,138 @@
+"""From settings to the configurations of the parts; each part is imported only when it is asked for."""
+
+import os
+import secrets
+import socket
+from typing import TYPE_CHECKING, Any
+
+from mainspring.settings.secrets import reveal
+
+if TYPE_CHECKING:
+    from mainspring.processors.core import Rules
+    from mainspring.processors.projector import ProjectorConfig
+    from mainspring.processors.scheduler import SchedulerConfig
+    from mainspring.schemas import Codec
+    from mainspring.settings.model import Settings
+    from mainspring.topics import Connection, Topology
+    from mainspring.workers import WorkerConfig
+
+__all__ = [
+    "codec",
+    "connection",
+    "kafka_options",
+    "projector_config",
+    "rules",
+    "scheduler_config",
+    "topology",
+    "worker_config",
+]
+
+
+def kafka_options(settings: "Settings") -> dict[str, Any]:
+    """The librdkafka options that the settings ask for, secrets in clear."""
+    kafka = settings.kafka
+    named = {
+        "security.protocol": None if kafka.security_protocol == "PLAINTEXT" else kafka.security_protocol,
+        "sasl.mechanism": kafka.sasl_mechanism,
+        "sasl.username": kafka.sasl_username,
+        "sasl.password": reveal(kafka.sasl_password),
+        "ssl.ca.location": str(kafka.ssl_ca_location) if kafka.ssl_ca_location else None,
+    }
+    given = {name: reveal(value) for name, value in kafka.options.items()}
+    return {name: value for name, value in named.items() if value is not None} | given
+
+
+def connection(settings: "Settings") -> "Connection":
+    """How to reach Kafka."""
+    from mainspring.topics import Connection
+
+    return Connection(bootstrap=settings.kafka.bootstrap, options=kafka_options(settings))
+
+
+def topology(settings: "Settings") -> "Topology":
+    """The topics of this installation."""
+    from mainspring.topics import Topology
+
+    topics = settings.topics
+    return Topology(
+        prefix=topics.prefix,
+        queues=tuple(settings.queues),
+        partitions=topics.partitions,
+        work_partitions=topics.work_partitions,
+        replication=topics.replication,
+        min_isr=topics.min_isr,
+    )
+
+
+def codec(settings: "Settings") -> "Codec":
+    """The codec, with ids from the registry if one is set."""
+    from mainspring.schemas import Codec
+
+    registry = settings.registry
+    if registry.url is None:
+        return Codec.embedded()
+    options: dict[str, str] = {}
+    if registry.username is not None:
+        password = registry.password.get_secret_value() if registry.password else ""
+        options["basic.auth.user.info"] = f"{registry.username}:{password}"
+    return Codec.from_registry(registry.url.get_secret_value(), options)
+
+
+def rules(settings: "Settings") -> "Rules":
+    """The rules that the scheduler decides by."""
+    from mainspring.processors.core import QueueRules, Rules
+
+    queues = {
+        name: QueueRules(strategy=queue.strategy, age_rate=queue.age_rate, tenant_weights=dict(queue.tenant_weights))
+        for name, queue in settings.queues.items()
+    }
+    return Rules(queues=queues, lease_ms=settings.worker.lease_ms)
+
+
+def scheduler_config(settings: "Settings") -> "SchedulerConfig":
+    """What one scheduler process needs."""
+    from mainspring.processors.scheduler import SchedulerConfig
+
+    return SchedulerConfig(
+        connection=connection(settings),
+        topology=topology(settings),
+        codec=codec(settings),
+        rules=rules(settings),
+        slot=settings.scheduler.slot or socket.gethostname(),
+        state_dir=settings.scheduler.state_dir,
+    )
+
+
+def worker_config(settings: "Settings") -> "WorkerConfig":
+    """What one worker process needs."""
+    from mainspring.workers import WorkerConfig
+
+    worker = settings.worker
+    return WorkerConfig(
+        connection=connection(settings),
+        topology=topology(settings),
+        codec=codec(settings),
+        worker_id=worker.id or default_worker_id(),
+        queues=worker.queues,
+        slots=worker.slots,
+        lease_ms=worker.lease_ms,
+        heartbeat_ms=worker.heartbeat_ms,
+        drain_ms=worker.drain_ms,
+    )
+
+
+def projector_config(settings: "Settings") -> "ProjectorConfig":
+    """What one projector process needs."""
+    from mainspring.processors.projector import ProjectorConfig
+
+    return ProjectorConfig(
+        connection=connection(settings),
+        topology=topology(settings),
+        codec=codec(settings),
+        url=settings.view.url.get_secret_value(),
+    )
+
+
+def default_worker_id() -> str:
+    """A worker id that no other process has."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"

@@ -1,0 +1,185 @@
+"""The sections of the settings; every field's docstring is its documentation."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator
+
+from mainspring.settings.secrets import SecretUrl, is_secret_option
+
+__all__ = [
+    "HistorySection",
+    "HttpSection",
+    "KafkaSection",
+    "LogSection",
+    "QueueSection",
+    "RegistrySection",
+    "SchedulerSection",
+    "TopicsSection",
+    "ViewSection",
+    "WorkerSection",
+]
+
+OptionValue = str | SecretStr
+PositiveInt = Annotated[int, Field(gt=0)]
+Port = Annotated[int, Field(ge=0, le=65535)]
+
+
+def _split(value: object) -> object:
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def _option(name: str, value: object) -> object:
+    if isinstance(value, bool):
+        value = "true" if value else "false"
+    if not isinstance(value, str | int | float | SecretStr):
+        raise ValueError(f"{name} must be text, a number or true/false")
+    if isinstance(value, SecretStr):
+        return value
+    return SecretStr(str(value)) if is_secret_option(name) else str(value)
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
+
+
+class Section(BaseModel):
+    """What all sections share: a name that is not known is an error, values are fixed, docstrings are kept."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, validate_default=True)
+
+
+class KafkaSection(Section):
+    """How to reach the Kafka cluster."""
+
+    bootstrap: Annotated[str, Field(min_length=1)] = "127.0.0.1:9092"
+    """Brokers to begin with: `host:port`, several separated by commas."""
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    """Whether the connection is encrypted and authenticated."""
+    sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"] | None = None
+    """How the client proves who it is; needed with `SASL_…` protocols."""
+    sasl_username: str | None = None
+    """User name for SASL."""
+    sasl_password: SecretStr | None = None
+    """Password for SASL."""
+    ssl_ca_location: Path | None = None
+    """File with the certificates that the brokers' own are checked against; the system's when absent."""
+    options: dict[str, OptionValue] = Field(default_factory=dict)
+    """Any librdkafka option (`socket.timeout.ms`), except those that the guarantees rest on. In an environment variable's
+    name underscores stand for dots: `MAINSPRING_KAFKA__OPTIONS__SOCKET_TIMEOUT_MS`."""
+
+    @field_validator("options", mode="before")
+    @classmethod
+    def _as_text(cls, value: object) -> object:
+        return (
+            {str(name): _option(str(name), option) for name, option in value.items()}
+            if isinstance(value, dict)
+            else value
+        )
+
+
+class TopicsSection(Section):
+    """Which topics there are, and how they are made."""
+
+    prefix: Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9._-]+$")] = "mainspring."
+    """Begins the name of every topic, group and transactional id; two installations on one cluster differ in it."""
+    partitions: PositiveInt = 12
+    """Partitions of `commands`, `followups`, `attempts`, `events` and the changelog; fixed once they are made."""
+    work_partitions: PositiveInt = 12
+    """Partitions of each work topic: at most so many workers share one queue and priority."""
+    replication: PositiveInt = 1
+    """Copies of every topic. One copy loses accepted jobs with its broker: use 3 where it matters."""
+    min_isr: PositiveInt = 1
+    """Copies that must have a record before it counts as written (`min.insync.replicas`): 2 with replication 3."""
+
+
+class QueueSection(Section):
+    """The rules of one queue."""
+
+    strategy: Literal["fifo", "priority", "aging", "edf"] = "priority"
+    """Which due job is offered first: submit order, priority, priority that grows with waiting, or earliest deadline."""
+    age_rate: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.01
+    """Priority levels that a due job gains per second of waiting, with strategy `aging`."""
+    tenant_weights: dict[str, PositiveInt] = Field(default_factory=dict)
+    """Share of each tenant inside a priority, relative to the others; 1 for those not named."""
+
+
+class SchedulerSection(Section):
+    """The scheduler's processes."""
+
+    slot: str | None = None
+    """Stable name of this process among the schedulers (a StatefulSet's ordinal); by default host name and a free number."""
+    state_dir: Path | None = None
+    """Directory of the local tables (RocksDB), a cache that may be lost; by default in memory."""
+    processes: PositiveInt = 1
+    """Scheduler processes to run under one supervisor."""
+    transaction_timeout_ms: Annotated[int, Field(ge=1000, le=900_000)] = 3_000
+    """How long the transaction of a dead process may hide what others wrote behind it."""
+    session_timeout_ms: Annotated[int, Field(ge=1000, le=300_000)] = 6_000
+    """How long the group waits for a silent process before its partitions go to the others."""
+    max_batch: PositiveInt = 4_000
+    """Inputs that one transaction takes at most."""
+
+
+class WorkerSection(Section):
+    """The workers' processes."""
+
+    app: str | None = None
+    """Where the jobs are: `module:attribute` of an `App`."""
+    id: str | None = None
+    """Name of this worker, unique among all; by default host name and a random part."""
+    queues: Names = ("default",)
+    """Queues to work for; separated by commas in an environment variable."""
+    slots: PositiveInt = 10
+    """Attempts that run at once in this process."""
+    lease_ms: Annotated[int, Field(ge=500, le=3_600_000)] = 10_000
+    """How long a silent worker keeps its attempts; what ran on a dead one runs again after this time. The same for schedulers
+    and workers."""
+    heartbeat_ms: PositiveInt = 3_000
+    """How often a worker renews its leases: at least three times per lease."""
+    drain_ms: Annotated[int, Field(ge=0)] = 30_000
+    """How long running attempts may still take after SIGTERM, before they are handed back."""
+
+
+class ViewSection(Section):
+    """The view that `job list` and the console read, written by the projector."""
+
+    url: SecretUrl = SecretUrl("sqlite:///mainspring-view.db")
+    """`sqlite:///path` or `postgresql://user:password@host/name`."""
+
+
+class RegistrySection(Section):
+    """A schema registry that speaks the Confluent API; without one, schema ids come from the committed lock file."""
+
+    url: SecretUrl | None = None
+    """Base URL, such as `https://registry.example.com`."""
+    username: str | None = None
+    """User name for basic authentication."""
+    password: SecretStr | None = None
+    """Password for basic authentication."""
+
+
+class HttpSection(Section):
+    """The port of `/metrics`, `/livez`, `/readyz` and `/startupz`."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on; `0.0.0.0` in a container."""
+    port: Port = 0
+    """Port to listen on; 0 takes a free one and logs it."""
+
+
+class LogSection(Section):
+    """What a process says about itself, on stderr."""
+
+    format: Literal["auto", "console", "json"] = "auto"
+    """Lines for people or JSON lines for machines; `auto` is `console` on a terminal and `json` elsewhere."""
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least important level that is written."""
+
+
+class HistorySection(Section):
+    """How many finished jobs stay in the scheduler's tables; the log keeps them all."""
+
+    max_count: Annotated[int, Field(ge=0)] = 10_000
+    """Finished jobs kept per partition. A submit with the id of a kept job is refused as a duplicate."""
+    max_age_s: Annotated[int, Field(ge=0)] = 7 * 24 * 3600
+    """Seconds that a finished job is kept."""
