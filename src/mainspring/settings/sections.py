@@ -33,7 +33,7 @@ def _option(name: str, value: object) -> object:
     if isinstance(value, bool):
         value = "true" if value else "false"
     if not isinstance(value, str | int | float | SecretStr):
-        raise ValueError(f"{name} must be text, a number or true/false")
+        raise ValueError(f"{name} must be text, a number or true/false")  # noqa: TRY004 - pydantic gathers ValueErrors only
     if isinstance(value, SecretStr):
         return value
     return SecretStr(str(value)) if is_secret_option(name) else str(value)
