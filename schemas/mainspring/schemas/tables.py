@@ -36,6 +36,7 @@ class JobState:
     submitted_at_ms: int
     due_at_ms: int
     start_deadline_ms: int | None = None
+    deadline_ms: int | None = None
     attempt: int
     retries: int
     lost: int
@@ -44,6 +45,7 @@ class JobState:
     started_at_ms: int | None = None
     finished_at_ms: int | None = None
     submit_command_id: str
+    reschedule_command_id: str | None = None
     cancel: CancelRequest | None = None
     dispatch: Dispatch
 
