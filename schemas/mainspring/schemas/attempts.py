@@ -49,7 +49,7 @@ class AttemptSucceeded:
     reported_at_ms: int
     started_at_ms: int
     result: bytes | None = None
-    content_type: str = 'application/json'
+    content_type: str = "application/json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ class SubmitJob:
 
     command_id: str
     actor: str
-    reason: str = ''
+    reason: str = ""
     requested_at_ms: int
     spec: JobSpec
 
@@ -30,7 +30,7 @@ class CancelJob:
     job_id: str
     command_id: str
     actor: str
-    reason: str = ''
+    reason: str = ""
     requested_at_ms: int
 
 
@@ -41,7 +41,7 @@ class RescheduleJob:
     job_id: str
     command_id: str
     actor: str
-    reason: str = ''
+    reason: str = ""
     requested_at_ms: int
     run_at_ms: int
 
@@ -53,6 +53,6 @@ class RetryJob:
     job_id: str
     command_id: str
     actor: str
-    reason: str = ''
+    reason: str = ""
     requested_at_ms: int
     new_job_id: str

@@ -9,17 +9,29 @@ __all__ = [
 ]
 
 
+class RemembersBytes:
+    """Holds the Avro bytes that a record was decoded from or encoded to, so that no codec makes them twice.
+
+    A base class, because a slot of the dataclass itself would be a field: the bytes take no part in equality, hash,
+    repr, `replace` or pickling. The slot is empty until a codec fills it.
+    """
+
+    __slots__ = ("_encoded",)
+
+    _encoded: bytes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobSpec:
+class JobSpec(RemembersBytes):
     """What to run and under which terms, as it was submitted. Written once, never changed."""
 
     job_id: str
     name: str
-    queue: str = 'default'
+    queue: str = "default"
     priority: Priority = Priority.MEDIUM
-    tenant: str = ''
+    tenant: str = ""
     payload: bytes = b""
-    content_type: str = 'application/json'
+    content_type: str = "application/json"
     run_at_ms: int | None = None
     delay_ms: int | None = None
     timeout_ms: int | None = None

@@ -1,0 +1,60 @@
+"""The released schema files, parsed."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+__all__ = ["NAMESPACE", "AvroType", "SchemaFile", "newest", "schema_files"]
+
+AvroType: TypeAlias = str | list[Any] | dict[str, Any]
+"""An Avro type as JSON has it: a name, a union, or a complex type."""
+
+NAMESPACE = "mainspring"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaFile:
+    """One `avro/<group>/<record>.v<version>.avsc`: `text` is its exact content, `schema` the parsed JSON."""
+
+    group: str
+    record: str
+    version: int
+    text: str
+    schema: dict[str, Any]
+
+    @property
+    def path(self) -> str:
+        """Path below `avro/`, the name under which the lock knows it."""
+        return f"{self.group}/{self.record}.v{self.version}.avsc"
+
+    @property
+    def full_name(self) -> str:
+        return f"{NAMESPACE}.{self.record}"
+
+
+@cache
+def schema_files() -> tuple[SchemaFile, ...]:
+    """All schema files of the package, sorted by path, versions in order."""
+    found = []
+    for group in files("mainspring.schemas").joinpath("avro").iterdir():
+        for file in group.iterdir():
+            if file.name.endswith(".avsc"):
+                found.append(_read(group.name, file.name, file.read_bytes().decode("utf-8")))
+    return tuple(sorted(found, key=lambda each: (each.group, each.record, each.version)))
+
+
+def _read(group: str, name: str, text: str) -> SchemaFile:
+    record, version, _ = name.split(".")
+    return SchemaFile(
+        group=group, record=record, version=int(version.removeprefix("v")), text=text, schema=json.loads(text)
+    )
+
+
+@cache
+def newest() -> Mapping[str, SchemaFile]:
+    """The newest version of each record's schema, by record name: the one that is written."""
+    return MappingProxyType({file.record: file for file in schema_files()})

@@ -1,0 +1,46 @@
+"""Reads records of other schema versions, through Avro's schema resolution: new fields are skipped, missing ones defaulted."""
+
+import io
+from typing import Any
+
+import fastavro
+
+from mainspring.schemas.avro_types import AvroType
+from mainspring.schemas.compiled import Decode
+from mainspring.schemas.records import class_of
+from mainspring.schemas.varint import MalformedError
+
+__all__ = ["resolving_decoder"]
+
+
+def resolving_decoder(writer: dict[str, Any], reader: dict[str, Any]) -> Decode:
+    """A decoder of bytes written with `writer` into the record class of `reader`."""
+    parsed_writer, parsed_reader = fastavro.parse_schema(writer), fastavro.parse_schema(reader)
+
+    def decode(data: bytes, index: int) -> Any:
+        stream = io.BytesIO(data)
+        stream.seek(index)
+        try:
+            values = fastavro.schemaless_reader(stream, parsed_writer, parsed_reader)
+        # The library raises a dozen unrelated classes for broken bytes, and every one of them means the same here.
+        except Exception as error:
+            raise MalformedError(f"{type(error).__name__}: {error}") from error
+        if stream.tell() != len(data):
+            raise MalformedError("bytes are left over")
+        return _to_record(reader, values)
+
+    return decode
+
+
+def _to_record(kind: AvroType, value: Any) -> Any:
+    """Plain values, as Avro libraries give them, to the classes of the language."""
+    if isinstance(kind, list):
+        return None if value is None else _to_record(kind[1], value)
+    if isinstance(kind, str):
+        return value
+    if kind["type"] == "array":
+        return tuple(_to_record(kind["items"], item) for item in value)
+    if kind["type"] == "enum":
+        return class_of(kind["name"])[value]
+    fields = {field["name"]: _to_record(field["type"], value[field["name"]]) for field in kind["fields"]}
+    return class_of(kind["name"])(**fields)
