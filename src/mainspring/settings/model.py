@@ -1,6 +1,6 @@
 """The one class of settings, and how it is loaded."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -9,6 +9,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from mainspring.settings import factories
 from mainspring.settings.checks import check_all, warnings
+from mainspring.settings.display import flatten
 from mainspring.settings.errors import Problem, SettingsError
 from mainspring.settings.sections import (
     HistorySection,
@@ -105,6 +106,10 @@ class Settings(BaseSettings):
     def origin(self, path: tuple[str, ...]) -> str:
         """Where the value of a setting comes from: `flag`, `environment NAME`, `file PATH` or `default`."""
         return self._origins.get(path, "default")
+
+    def values(self) -> Iterator[tuple[tuple[str, ...], object]]:
+        """Every setting with its value in plain JSON types; secrets are hidden, empty mappings are left out."""
+        return flatten(self)
 
     def warnings(self) -> list[str]:
         """What works but loses a promise, a sentence each."""

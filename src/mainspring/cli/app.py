@@ -1,0 +1,76 @@
+"""The tree of commands. Only typer is imported here and at the head of the command modules, so that help is quick."""
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mainspring.cli import config, version
+from mainspring.cli.context import Globals
+from mainspring.cli.errors import CliError, ExitCode
+
+__all__ = ["build"]
+
+_FORWARD = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+_EPILOG = (
+    "--config, --bootstrap, --prefix and --set may stand anywhere. "
+    "Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 rejected, 5 timeout of --wait, 130 interrupted."
+)
+
+
+def build() -> typer.Typer:
+    """The whole command line."""
+    app = typer.Typer(
+        name="mainspring",
+        help="A distributed job scheduler whose only database is Apache Kafka.",
+        epilog=_EPILOG,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+    )
+    app.callback()(_root)
+    app.add_typer(config.app, name="config", rich_help_panel="Operate")
+    app.command("version", rich_help_panel="Operate")(version.version)
+    _forward(app, "demo", "Run the whole system on this machine, kill parts of it, and check that nothing was lost.")
+    _forward(app, "bench", "Measure throughput, latency, herd, restart and idle cost.")
+    return app
+
+
+def _root(
+    ctx: typer.Context,
+    config: Annotated[
+        Path | None, typer.Option(help="Settings file; by default mainspring.toml.", metavar="FILE")
+    ] = None,
+    bootstrap: Annotated[str | None, typer.Option(help="Kafka brokers, host:port.", metavar="HOSTS")] = None,
+    prefix: Annotated[str | None, typer.Option(help="Prefix of topics and groups.", metavar="TEXT")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Any setting, such as worker.slots=4.", metavar="NAME=VALUE")
+    ] = None,
+) -> None:
+    flags: dict[str, object] = {"kafka.bootstrap": bootstrap, "topics.prefix": prefix}
+    for pair in set_ or ():
+        name, separator, value = pair.partition("=")
+        if not separator:
+            raise CliError(f"--set {pair} has no value.", next="Write --set NAME=VALUE.", code=ExitCode.USAGE)
+        flags[name] = value
+    ctx.obj = Globals(config=config, flags={name: value for name, value in flags.items() if value is not None})
+
+
+def _forward(app: typer.Typer, name: str, text: str) -> None:
+    """Register a command whose module is imported only when it is called; it holds a `typer.Typer` named `app`."""
+    module = f"mainspring.cli.{name}"
+    if find_spec(module) is None:
+        return
+    app.command(name, help=text, context_settings=_FORWARD, rich_help_panel="See it work")(_forwarder(module, name))
+
+
+def _forwarder(module: str, name: str) -> Callable[[typer.Context], None]:
+    def forward(ctx: typer.Context) -> None:
+        from importlib import import_module
+
+        command: typer.Typer = import_module(module).app
+        command(args=ctx.args, prog_name=f"mainspring {name}", obj=ctx.obj)
+
+    return forward

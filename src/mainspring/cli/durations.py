@@ -1,0 +1,39 @@
+"""Durations as people write them."""
+
+import re
+from datetime import timedelta
+
+__all__ = ["format_duration", "parse_duration"]
+
+_UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
+
+
+def parse_duration(text: str) -> timedelta:
+    """`10s`, `5m`, `1h30m`, `250ms`, `2d`; a bare number is seconds. Raises ValueError that says how to write it."""
+    compact = text.strip().lower().replace(" ", "")
+    if re.fullmatch(r"\d+(?:\.\d+)?", compact):
+        compact += "s"
+    parts = _PART.findall(compact)
+    if not parts or "".join(number + unit for number, unit in parts) != compact:
+        raise ValueError(f"{text!r} is not a duration: write it like 10s, 5m, 1h30m, 250ms or 2d")
+    try:
+        return timedelta(milliseconds=sum(float(number) * _UNITS_MS[unit] for number, unit in parts))
+    except OverflowError:
+        raise ValueError(f"{text!r} is too long: at most about 2.7 million years") from None
+
+
+def format_duration(seconds: float) -> str:
+    """A duration in at most two units, for people: `850 ms`, `4.2 s`, `3 m 20 s`, `2 d 4 h`."""
+    if seconds < 0:
+        return "-" + format_duration(-seconds)
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    whole = round(seconds)
+    for unit, size, smaller, small in (("d", 86_400, "h", 3_600), ("h", 3_600, "m", 60), ("m", 60, "s", 1)):
+        if whole >= size:
+            rest = whole % size // small
+            return f"{whole // size} {unit}" + (f" {rest} {smaller}" if rest else "")
+    return f"{whole} s"

@@ -1,0 +1,148 @@
+"""Data on stdout, everything else on stderr; tables for people, JSON for programs."""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mainspring.cli.errors import CliError
+
+__all__ = [
+    "Column",
+    "Output",
+    "OutputOption",
+    "note",
+    "print_error",
+    "print_json",
+    "print_table",
+    "stderr",
+    "stdout",
+    "warn",
+]
+
+# Wide enough that no cell is cut when the output is read by a program or a pager.
+_PIPE_WIDTH = 10_000
+
+
+class Output(StrEnum):
+    """How data is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+OutputOption = Annotated[Output, typer.Option("-o", "--output", help="How data is printed.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column of a table: its head, and how its cells stand."""
+
+    head: str
+    right: bool = False
+    style: str = ""
+    fold: bool = False
+
+
+@cache
+def stdout() -> "Console":
+    """Where data goes."""
+    from rich.console import Console
+
+    return Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH, soft_wrap=False)
+
+
+@cache
+def stderr() -> "Console":
+    """Where everything else goes."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def print_json(data: object) -> None:
+    """One JSON document on stdout, indented; nothing else is ever printed beside it."""
+    text = json.dumps(data, indent=2, ensure_ascii=False, default=str)
+    if sys.stdout.isatty():
+        from rich.json import JSON
+
+        stdout().print(JSON(text))
+    else:
+        sys.stdout.write(text + "\n")
+
+
+def print_line(data: object) -> None:
+    """One JSON document on one line, for streams."""
+    sys.stdout.write(json.dumps(data, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.flush()
+
+
+def print_table(columns: Sequence[Column], rows: Iterable[Sequence[Any]], *, empty: str = "") -> None:
+    """An aligned table on stdout; `empty` goes to stderr when there are no rows."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold dim")
+    for column in columns:
+        table.add_column(
+            column.head,
+            justify="right" if column.right else "left",
+            style=column.style,
+            overflow="fold" if column.fold else "ellipsis",
+            no_wrap=not column.fold,
+        )
+    for row in rows:
+        table.add_row(*(cell if hasattr(cell, "__rich__") or hasattr(cell, "plain") else escape(cell) for cell in row))
+    if table.row_count:
+        stdout().print(table)
+    elif empty:
+        note(empty)
+
+
+def print_pairs(pairs: Mapping[str, Any]) -> None:
+    """Names and values below each other on stdout, names aligned."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in pairs.items():
+        grid.add_row(name, value if hasattr(value, "__rich__") or hasattr(value, "plain") else escape(value))
+    stdout().print(grid)
+
+
+def escape(value: object) -> str:
+    """Text that rich prints as it is: users' data must not be read as markup, nor move a terminal's cursor."""
+    from rich.markup import escape as escape_markup
+
+    text = "" if value is None else str(value)
+    return escape_markup(
+        "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+    )
+
+
+def note(text: str) -> None:
+    """A remark on stderr (rich markup)."""
+    stderr().print(text)
+
+
+def warn(text: str) -> None:
+    """A warning on stderr; `text` is printed as it is."""
+    stderr().print(f"[bold yellow]warning[/] {escape(text)}")
+
+
+def print_error(error: "CliError") -> None:
+    """What, why, what next, on stderr."""
+    console = stderr()
+    console.print(f"[bold red]error[/]   {escape(error.what)}")
+    if error.why:
+        console.print("\n".join(f"        {line}" for line in escape(error.why).splitlines()), style="default")
+    if error.next:
+        console.print(f"[bold]next[/]    {escape(error.next)}")

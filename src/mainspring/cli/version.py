@@ -1,0 +1,24 @@
+"""`mainspring version`."""
+
+from mainspring.cli.output import Output, OutputOption, print_json, print_pairs
+
+
+def version(output: OutputOption = Output.TABLE) -> None:
+    """Print the versions of Mainspring and of what it stands on."""
+    import platform
+
+    from confluent_kafka import libversion
+    from confluent_kafka import version as client_version
+
+    from mainspring.telemetry.metrics import package_version
+
+    versions = {
+        "mainspring": package_version(),
+        "python": platform.python_version(),
+        "confluent_kafka": str(client_version() if callable(client_version) else client_version).split(" ")[0],
+        "librdkafka": libversion()[0],
+    }
+    if output is Output.JSON:
+        print_json(versions)
+    else:
+        print_pairs(versions)
