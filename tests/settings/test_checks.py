@@ -1,0 +1,56 @@
+"""Rules that span settings, and warnings."""
+
+import pytest
+
+from mainspring.settings import Settings, SettingsError
+
+
+def refused(**flags: object) -> str:
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(environ={}, flags={name.replace("__", "."): value for name, value in flags.items()})
+    return str(caught.value)
+
+
+def test_three_heartbeats_must_fit_into_a_lease() -> None:
+    assert "three heartbeats (3000 ms each) must fit into a lease (8999 ms)" in refused(worker__lease_ms=8999)
+    assert Settings.load(environ={}, flags={"worker.lease_ms": 9000}).worker.lease_ms == 9000
+
+
+def test_a_transaction_must_time_out_before_a_lease_does() -> None:
+    assert "scheduler.transaction_timeout_ms" in refused(scheduler__transaction_timeout_ms=10_000)
+
+
+def test_more_in_sync_copies_than_copies_are_refused() -> None:
+    assert "2 in-sync copies cannot be had from 1" in refused(topics__min_isr=2)
+
+
+def test_a_worker_may_only_serve_declared_queues() -> None:
+    text = refused(worker__queues="default,mial")
+
+    assert "mial: no such queue" in text
+    assert "declared: default" in text
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ({"kafka.sasl_mechanism": "PLAIN", "kafka.sasl_username": "u", "kafka.sasl_password": "p"}, "SASL_SSL"),
+        (
+            {"kafka.security_protocol": "SASL_SSL", "kafka.sasl_mechanism": "SCRAM-SHA-512"},
+            "needs kafka.sasl_username and kafka.sasl_password",
+        ),
+    ],
+)
+def test_half_set_up_authentication_is_refused_before_the_broker_does_it_less_clearly(
+    flags: dict[str, object], told: str
+) -> None:
+    assert told in refused(**{name.replace(".", "__"): value for name, value in flags.items()})
+
+
+def test_one_copy_of_the_log_is_a_warning_and_three_are_none() -> None:
+    def warnings(**flags: object) -> list[str]:
+        return Settings.load(environ={}, flags={f"topics.{name}": value for name, value in flags.items()}).warnings()
+
+    assert any("topics.replication is 1" in text for text in warnings())
+    assert any("topics.min_isr is 1" in text for text in warnings(replication=3))
+    assert warnings(replication=3, min_isr=2) == []

@@ -1,0 +1,29 @@
+"""The names of the metrics, and their bounds."""
+
+import pytest
+from prometheus_client import Counter, Gauge, Histogram
+
+from mainspring.telemetry import metrics
+
+
+def test_job_names_stop_making_new_labels_at_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "_kinds", set())
+
+    labels = [metrics.kind_label(f"job-{number}") for number in range(metrics.MAX_KINDS + 50)]
+
+    assert labels[: metrics.MAX_KINDS] == [f"job-{number}" for number in range(metrics.MAX_KINDS)]
+    assert set(labels[metrics.MAX_KINDS :]) == {metrics.OTHER}
+    assert metrics.kind_label("job-0") == "job-0"
+
+
+def test_no_metric_has_a_label_without_a_bound_or_a_name_with_a_wrong_unit() -> None:
+    unbounded = {"job_id", "run_id", "attempt", "error", "worker_id", "tenant", "payload"}
+    ours = [item for item in vars(metrics).values() if isinstance(item, Counter | Gauge | Histogram)]
+
+    assert len(ours) > 25
+    for metric in ours:
+        family = next(iter(metric.describe()))
+        assert family.name.startswith("mainspring_")
+        assert not unbounded & set(metric._labelnames), family.name
+        assert not family.name.endswith(("_ms", "_milliseconds", "_minutes"))
+        assert family.documentation.endswith(".")
