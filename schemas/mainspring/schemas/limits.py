@@ -137,7 +137,7 @@ EVIDENCE_MAX_BYTES = 16 * 1024
 LOG_MAX_BYTES = 64 * 1024
 """Captured output of one attempt."""
 
-_QUEUE = re.compile(r"[a-z0-9](?:[a-z0-9_-]*[a-z0-9])?")
+_QUEUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,12 +186,12 @@ def check_name(text: object, field: str = "name") -> Problem | None:
 
 
 def check_queue(text: object, field: str = "queue") -> Problem | None:
-    """Checks the name of a queue, which is part of topic names: lower-case letters, digits, `-` and `_`, which neither
-    begin nor end it. No dot, and no capital: Kafka's metrics confuse `a.b` with `a_b`, and file systems `a` with `A`."""
+    """Checks the name of a queue, which is part of topic names: ASCII letters, digits, `-` and `_`, the latter two not at
+    its ends. No dot: Kafka refuses a topic `a.b` beside `a_b`."""
     problem = check_text(text, field, QUEUE_MAX_CHARS)
     if problem is None and isinstance(text, str) and not _QUEUE.fullmatch(text):
         return _invalid(
-            field, f"must be lower-case letters, digits, '-' and '_' with a letter or digit at both ends, not {text!r}"
+            field, f"must be ASCII letters, digits, '-' and '_' with a letter or digit at both ends, not {text!r}"
         )
     return problem
 
