@@ -1,17 +1,18 @@
 """The tree of commands. Only typer is imported here and at the head of the command modules, so that help is quick."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mainspring.cli import config, version
+from mainspring.cli import config, local, version
 from mainspring.cli.context import Globals
 from mainspring.cli.errors import CliError, ExitCode
 
-__all__ = ["build"]
+__all__ = ["build", "forwarded"]
 
 _FORWARD = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 _EPILOG = (
@@ -20,8 +21,14 @@ _EPILOG = (
 )
 
 
-def build() -> typer.Typer:
-    """The whole command line."""
+_FORWARDED = {
+    "demo": "Run the whole system on this machine, kill parts of it, and check that nothing was lost.",
+    "bench": "Measure throughput, latency, herd, restart and idle cost.",
+}
+
+
+def build(*, forward: bool = True) -> typer.Typer:
+    """The whole command line; without `forward`, without the commands that `forwarded` gives."""
     app = typer.Typer(
         name="mainspring",
         help="A distributed job scheduler whose only database is Apache Kafka.",
@@ -31,10 +38,12 @@ def build() -> typer.Typer:
         rich_markup_mode="rich",
     )
     app.callback()(_root)
+    app.add_typer(local.app, name="local", rich_help_panel="Operate")
     app.add_typer(config.app, name="config", rich_help_panel="Operate")
     app.command("version", rich_help_panel="Operate")(version.version)
-    _forward(app, "demo", "Run the whole system on this machine, kill parts of it, and check that nothing was lost.")
-    _forward(app, "bench", "Measure throughput, latency, herd, restart and idle cost.")
+    if forward:
+        for name, text in _FORWARDED.items():
+            _forward(app, name, text)
     return app
 
 
@@ -58,19 +67,21 @@ def _root(
     ctx.obj = Globals(config=config, flags={name: value for name, value in flags.items() if value is not None})
 
 
+def forwarded() -> Iterator[tuple[str, typer.Typer]]:
+    """The commands of modules that `build` imports only when they are called, by name."""
+    for name in _FORWARDED:
+        if find_spec(f"mainspring.cli.{name}") is not None:
+            yield name, import_module(f"mainspring.cli.{name}").app
+
+
 def _forward(app: typer.Typer, name: str, text: str) -> None:
     """Register a command whose module is imported only when it is called; it holds a `typer.Typer` named `app`."""
     module = f"mainspring.cli.{name}"
     if find_spec(module) is None:
         return
-    app.command(name, help=text, context_settings=_FORWARD, rich_help_panel="See it work")(_forwarder(module, name))
 
-
-def _forwarder(module: str, name: str) -> Callable[[typer.Context], None]:
     def forward(ctx: typer.Context) -> None:
-        from importlib import import_module
-
         command: typer.Typer = import_module(module).app
         command(args=ctx.args, prog_name=f"mainspring {name}", obj=ctx.obj)
 
-    return forward
+    app.command(name, help=text, context_settings=_FORWARD, rich_help_panel="See it work")(forward)

@@ -14,7 +14,18 @@ from pydantic import BaseModel
 
 from mainspring.settings.errors import Problem
 
-__all__ = ["CONFIG_FILE", "PREFIX", "RESERVED", "Layer", "env_name", "known_paths", "merge", "read_layers"]
+__all__ = [
+    "CONFIG_FILE",
+    "PREFIX",
+    "RESERVED",
+    "Layer",
+    "dict_value",
+    "env_name",
+    "known_paths",
+    "merge",
+    "model_of",
+    "read_layers",
+]
 
 PREFIX = "MAINSPRING_"
 CONFIG_FILE = Path("mainspring.toml")
@@ -68,11 +79,11 @@ def env_name(path: Path_) -> str:
 def known_paths(model: type[BaseModel], prefix: Path_ = ()) -> Iterator[Path_]:
     """The path of every setting; `<name>` stands for a key that the user chooses."""
     for name, info in model.model_fields.items():
-        child = _model_of(info.annotation)
-        item = _dict_value(info.annotation)
+        child = model_of(info.annotation)
+        item = dict_value(info.annotation)
         if child is not None:
             yield from known_paths(child, (*prefix, name))
-        elif item is not None and (item_model := _model_of(item)) is not None:
+        elif item is not None and (item_model := model_of(item)) is not None:
             yield from known_paths(item_model, (*prefix, name, "<name>"))
         elif item is not None:
             yield (*prefix, name, "<name>")
@@ -148,8 +159,8 @@ def _resolve(model: type[BaseModel], parts: list[str]) -> Path_ | None:
     annotation: Any = model
     path: list[str] = []
     for index, part in enumerate(parts):
-        child = _model_of(annotation)
-        item = _dict_value(annotation)
+        child = model_of(annotation)
+        item = dict_value(annotation)
         if child is not None:
             name = part.lower()
             if name not in child.model_fields:
@@ -158,8 +169,8 @@ def _resolve(model: type[BaseModel], parts: list[str]) -> Path_ | None:
             path.append(name)
         elif item is not None:
             annotation = item
-            path.append(_key(path, "__".join(parts[index:]) if _model_of(item) is None else part))
-            if _model_of(item) is None:
+            path.append(_key(path, "__".join(parts[index:]) if model_of(item) is None else part))
+            if model_of(item) is None:
                 return tuple(path)
         else:
             return None
@@ -178,14 +189,16 @@ def _unknown_variable(model: type[BaseModel], name: str) -> str:
     return f"there is no such setting; {hint}"
 
 
-def _model_of(annotation: Any) -> type[BaseModel] | None:
+def model_of(annotation: Any) -> type[BaseModel] | None:
+    """The section behind a type, if it is one."""
     for candidate in _alternatives(annotation):
         if isinstance(candidate, type) and issubclass(candidate, BaseModel):
             return candidate
     return None
 
 
-def _dict_value(annotation: Any) -> Any:
+def dict_value(annotation: Any) -> Any:
+    """The type of the values if the type is a mapping, else None."""
     for candidate in _alternatives(annotation):
         if get_origin(candidate) is dict:
             return get_args(candidate)[1]
