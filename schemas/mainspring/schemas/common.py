@@ -36,6 +36,11 @@ class JobStatus(IntEnum):
     TIMED_OUT = 5
     CANCELLED = 6
 
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the job has ended for good: terminal is final."""
+        return self >= JobStatus.COMPLETED
+
 
 class CauseSource(IntEnum):
     """What kind of input made the scheduler decide."""

@@ -14,6 +14,7 @@ which the check at the end finds. So no length that a record claims is ever allo
 
 import struct
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 from mainspring.schemas import varint
@@ -195,12 +196,38 @@ def _read_record(source: Source, schema: dict[str, Any]) -> str:
     remembers = issubclass(kind, RemembersBytes)
     if remembers:
         source.add(f"{start} = i")
-    for field in schema["fields"]:
-        _read(source, field["type"], f"{record}.{field['name']}", field["name"].endswith("_ms"))
+    for is_run, run in groupby(schema["fields"], key=lambda field: _absence(field["type"]) is not None):
+        _read_fields(source, list(run), record, is_run)
     if remembers:
         source.add(f"{record}._encoded = d[{start}:i]")
     source.add(f"{record}.__class__ = {source.refer('class', kind)}")
     return record
+
+
+def _absence(kind: AvroType) -> str | None:
+    """What a zero byte means for a type that is mostly absent: a union with null, or an array."""
+    if isinstance(kind, list):
+        return "None"
+    return "()" if isinstance(kind, dict) and kind["type"] == "array" else None
+
+
+def _read_fields(source: Source, fields: list[dict[str, Any]], record: str, is_run: bool) -> None:
+    """Neighbours that are mostly absent are compared with as many zero bytes at once."""
+    if not is_run or len(fields) == 1:
+        for field in fields:
+            _read(source, field["type"], f"{record}.{field['name']}", _is_instant(field["name"]))
+        return
+    count = len(fields)
+    with source.block(rf"if d[i : i + {count}] == {bytes(count)!r}:"):
+        source.add(*(f"{record}.{field['name']} = {_absence(field['type'])}" for field in fields), f"i += {count}")
+    with source.block("else:"):
+        for field in fields:
+            _read(source, field["type"], f"{record}.{field['name']}", _is_instant(field["name"]))
+
+
+def _is_instant(name: str) -> bool:
+    """Whether a field holds an instant, going by its name; it decides about speed only."""
+    return name.endswith(("_at_ms", "deadline_ms"))
 
 
 def _read(source: Source, kind: AvroType, target: str, instant: bool = False) -> None:
@@ -229,17 +256,16 @@ def _read_integer(source: Source, name: str, target: str, instant: bool) -> None
     source.add("z = d[i]")
     with source.block("if z < 128:"):
         source.add(f"{target} = (z >> 1) ^ -(z & 1)", "i += 1")
+    if instant:
+        with source.block(f"elif (z := {source.refer('instants', varint.INSTANTS)}.get(d[i : i + 6])) is not None:"):
+            source.add(f"{target} = z", "i += 6")
+        slow = source.refer("instant", varint.read_instant)
+    else:
+        with source.block("elif d[i + 1] < 128:"):
+            source.add("z = z & 127 | d[i + 1] << 7", f"{target} = (z >> 1) ^ -(z & 1)", "i += 2")
+        slow = source.refer(name, varint.read_int if name == "int" else varint.read_long)
     with source.block("else:"):
-        if name == "int":
-            source.add(f"{target}, i = {source.refer('int', varint.read_int)}(d, i)")
-        elif not instant:
-            source.add(f"{target}, i = {source.refer('long', varint.read_long)}(d, i)")
-        else:
-            source.add(f"z = {source.refer('instants', varint.INSTANTS)}.get(d[i : i + 6])")
-            with source.block("if z is None:"):
-                source.add(f"{target}, i = {source.refer('instant', varint.read_instant)}(d, i)")
-            with source.block("else:"):
-                source.add(f"{target} = z", "i += 6")
+        source.add(f"{target}, i = {slow}(d, i)")
 
 
 def _read_primitive(source: Source, name: str, target: str) -> None:
