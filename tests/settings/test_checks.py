@@ -54,3 +54,52 @@ def test_one_copy_of_the_log_is_a_warning_and_three_are_none() -> None:
     assert any("topics.replication is 1" in text for text in warnings())
     assert any("topics.min_isr is 1" in text for text in warnings(replication=3))
     assert warnings(replication=3, min_isr=2) == []
+
+
+def test_an_option_that_the_guarantees_rest_on_is_refused_with_the_reason() -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(environ={"MAINSPRING_KAFKA__OPTIONS__ISOLATION_LEVEL": "read_uncommitted"})
+
+    assert "isolation.level (what was aborted must not be read as if it had happened)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "strategy"),
+    [
+        ("fifo", "FIFOStrategy"),
+        ("priority", "PriorityStrategy"),
+        ("aging", "AgingPriorityStrategy"),
+        ("edf", "EarliestDeadlineFirstStrategy"),
+        ("mainspring.processors.core.strategies:FIFOStrategy", "FIFOStrategy"),
+    ],
+)
+def test_a_queue_gets_the_strategy_it_names(name: str, strategy: str) -> None:
+    rules = Settings.load(
+        environ={}, flags={"queues.mail.strategy": name, "queues.mail.tenant_weights.acme": 2}
+    ).rules()
+
+    assert type(rules.queues["mail"].strategy).__name__ == strategy
+    assert rules.queues["mail"].tenant_weights == {"acme": 2.0}
+
+
+@pytest.mark.parametrize("target", ["no.such.module:Class", "mainspring.processors.core.strategies:Absent"])
+def test_a_strategy_that_cannot_be_imported_says_so(target: str) -> None:
+    with pytest.raises(ValueError, match="cannot be imported"):
+        Settings.load(environ={}, flags={"queues.mail.strategy": target}).rules()
+
+
+def test_the_factories_hand_on_what_was_set() -> None:
+    settings = Settings.load(
+        environ={},
+        flags={
+            "kafka.bootstrap": "a:1,b:2",
+            "topics.prefix": "x.",
+            "topics.partitions": 4,
+            "queues.mail.strategy": "fifo",
+        },
+    )
+
+    topology = settings.topology()
+    assert settings.connection().bootstrap == "a:1,b:2"
+    assert (topology.prefix, topology.partitions, topology.queues) == ("x.", 4, ("default", "mail"))
+    assert settings.rules().partitions == 4

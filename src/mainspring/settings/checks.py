@@ -97,7 +97,15 @@ def _sasl_password(settings: "Settings") -> str | None:
     return None
 
 
+def _options(settings: "Settings") -> str | None:
+    from mainspring.topics import PROTECTED_OPTIONS
+
+    refused = [f"{name} ({PROTECTED_OPTIONS[name]})" for name in settings.kafka.options if name in PROTECTED_OPTIONS]
+    return f"cannot be set, for the guarantees rest on it: {'; '.join(refused)}" if refused else None
+
+
 CHECKS = (
+    Check(paths=("kafka.options",), broken=_options),
     Check(paths=("worker.heartbeat_ms", "worker.lease_ms"), broken=_heartbeat),
     Check(paths=("scheduler.transaction_timeout_ms", "worker.lease_ms"), broken=_transaction),
     Check(paths=("topics.min_isr", "topics.replication"), broken=_min_isr),

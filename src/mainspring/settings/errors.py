@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mainspring.schemas.errors import MainspringError
+
 __all__ = ["Problem", "SettingsError"]
 
 
@@ -19,7 +21,7 @@ class Problem:
         return f"{self.path}{where}: {self.message}"
 
 
-class SettingsError(ValueError):
+class SettingsError(MainspringError, ValueError):
     """The settings cannot be used; `problems` lists every reason, so that one look is enough to mend them."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 from mainspring.settings.secrets import reveal
 
 if TYPE_CHECKING:
-    from mainspring.processors.core import Rules
+    from mainspring.processors.core.rules import Rules
+    from mainspring.processors.core.strategies import SchedulingStrategy
     from mainspring.processors.projector import ProjectorConfig
     from mainspring.processors.scheduler import SchedulerConfig
     from mainspring.schemas import Codec
     from mainspring.settings.model import Settings
+    from mainspring.settings.sections import QueueSection
     from mainspring.topics import Connection, Topology
     from mainspring.workers import WorkerConfig
 
@@ -80,13 +82,50 @@ def codec(settings: "Settings") -> "Codec":
 
 def rules(settings: "Settings") -> "Rules":
     """The rules that the scheduler decides by."""
-    from mainspring.processors.core import QueueRules, Rules
+    from mainspring.processors.core.rules import QueueRules, Rules
 
-    queues = {
-        name: QueueRules(strategy=queue.strategy, age_rate=queue.age_rate, tenant_weights=dict(queue.tenant_weights))
-        for name, queue in settings.queues.items()
-    }
-    return Rules(queues=queues, lease_ms=settings.worker.lease_ms)
+    return Rules(
+        queues={
+            name: QueueRules(strategy=_strategy(queue), tenant_weights=dict(queue.tenant_weights))
+            for name, queue in settings.queues.items()
+        },
+        partitions=settings.topics.partitions,
+        lease_ms=settings.worker.lease_ms,
+        history_max_count=settings.history.max_count,
+        history_max_age_ms=settings.history.max_age_s * 1000,
+        unknown_name_after_ms=settings.scheduler.unknown_name_after_ms,
+    )
+
+
+def _strategy(queue: "QueueSection") -> "SchedulingStrategy":
+    from mainspring.processors.core import strategies
+
+    match queue.strategy:
+        case "fifo":
+            return strategies.FIFOStrategy()
+        case "priority":
+            return strategies.PriorityStrategy()
+        case "aging":
+            return strategies.AgingPriorityStrategy(queue.age_rate)
+        case "edf":
+            return strategies.EarliestDeadlineFirstStrategy()
+        case custom:
+            return _custom_strategy(custom)
+
+
+def _custom_strategy(target: str) -> "SchedulingStrategy":
+    from importlib import import_module
+
+    from mainspring.processors.core.strategies import SchedulingStrategy
+
+    module, _, name = target.partition(":")
+    try:
+        made = getattr(import_module(module), name)()
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"strategy {target} cannot be imported: {error}; write it as module:Class") from error
+    if not isinstance(made, SchedulingStrategy):
+        raise TypeError(f"strategy {target} has no key(job): see mainspring.processors.core.strategies")
+    return made
 
 
 def scheduler_config(settings: "Settings") -> "SchedulerConfig":

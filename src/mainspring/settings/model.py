@@ -27,7 +27,7 @@ from mainspring.settings.sources import Layer, default_environ, merge, read_laye
 from mainspring.settings.validation import problems_of, without
 
 if TYPE_CHECKING:
-    from mainspring.processors.core import Rules
+    from mainspring.processors.core.rules import Rules
     from mainspring.processors.projector import ProjectorConfig
     from mainspring.processors.scheduler import SchedulerConfig
     from mainspring.schemas import Codec

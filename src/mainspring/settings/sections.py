@@ -20,8 +20,10 @@ __all__ = [
     "WorkerSection",
 ]
 
+_STRATEGY = r"^(fifo|priority|aging|edf|[A-Za-z_][\w.]*:[A-Za-z_]\w*)$"
 OptionValue = str | SecretStr
 PositiveInt = Annotated[int, Field(gt=0)]
+Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Port = Annotated[int, Field(ge=0, le=65535)]
 
 
@@ -95,11 +97,12 @@ class TopicsSection(Section):
 class QueueSection(Section):
     """The rules of one queue."""
 
-    strategy: Literal["fifo", "priority", "aging", "edf"] = "priority"
-    """Which due job is offered first: submit order, priority, priority that grows with waiting, or earliest deadline."""
+    strategy: Annotated[str, Field(pattern=_STRATEGY)] = "priority"
+    """Which due job is offered first: `fifo` (due first), `priority`, `aging` (priority that grows with waiting), `edf`
+    (earliest deadline), or `module:Class` of your own. The same for all schedulers."""
     age_rate: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.01
     """Priority levels that a due job gains per second of waiting, with strategy `aging`."""
-    tenant_weights: dict[str, PositiveInt] = Field(default_factory=dict)
+    tenant_weights: dict[str, Weight] = Field(default_factory=dict)
     """Share of each tenant inside a priority, relative to the others; 1 for those not named."""
 
 
@@ -118,6 +121,8 @@ class SchedulerSection(Section):
     """How long the group waits for a silent process before its partitions go to the others."""
     max_batch: PositiveInt = 4_000
     """Inputs that one transaction takes at most."""
+    unknown_name_after_ms: Annotated[int, Field(ge=0)] = 600_000
+    """How long no worker may know a job's name before the job is cancelled: longer than a rolling deploy takes."""
 
 
 class WorkerSection(Section):
@@ -179,7 +184,7 @@ class LogSection(Section):
 class HistorySection(Section):
     """How many finished jobs stay in the scheduler's tables; the log keeps them all."""
 
-    max_count: Annotated[int, Field(ge=0)] = 10_000
-    """Finished jobs kept per partition. A submit with the id of a kept job is refused as a duplicate."""
+    max_count: Annotated[int, Field(ge=0)] = 100_000
+    """Finished jobs kept, over all partitions. A submit with the id of a kept job is refused as a duplicate."""
     max_age_s: Annotated[int, Field(ge=0)] = 7 * 24 * 3600
     """Seconds that a finished job is kept."""
