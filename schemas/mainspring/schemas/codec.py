@@ -1,5 +1,6 @@
 """Records to bytes and back: Avro in Confluent wire format (a zero byte, a 4-byte schema id, the Avro body)."""
 
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ from mainspring.schemas.diagnose import find_misfit
 from mainspring.schemas.errors import UnreadableRecordError, UnwritableRecordError
 from mainspring.schemas.lock import locked_schemas
 from mainspring.schemas.records import RECORDS, Record
+from mainspring.schemas.registry import RegistryIds, Subject, registry_client
 from mainspring.schemas.resolving import resolving_decoder
 
 __all__ = ["Codec", "SchemaIds"]
@@ -57,6 +59,14 @@ class Codec:
     def embedded(cls) -> "Codec":
         """A codec with the ids of the lock file, which every installation of the same version shares."""
         return cls(LockedIds())
+
+    @classmethod
+    def from_registry(cls, url: str, options: Mapping[str, Any], subjects: Iterable[Subject]) -> "Codec":
+        """A codec with the ids of a schema registry; `subjects` are those of the topology.
+
+        Raises `RegistryError` if the registry does not answer or lacks one of our schemas.
+        """
+        return cls(RegistryIds(registry_client(url, options), subjects))
 
     def encode(self, record: Record, txn: Txn | None = None) -> bytes:
         """Encodes a record. `txn` takes the place of an event's own `txn`; other records do not have one.
@@ -106,7 +116,9 @@ class Codec:
                 f"schema id {schema_id} is no record of this version; a newer producer, or another schema registry?"
             )
             raise UnreadableRecordError(DeadLetterReason.UNKNOWN_TYPE, detail)
-        reader = _decoder(file.record) if schema == file.schema else resolving_decoder(schema, file.schema)
+        reader = (
+            _decoder(file.record) if _bare(schema) == _bare(file.schema) else resolving_decoder(schema, file.schema)
+        )
         self._readers[data[:HEADER_BYTES]] = reader
         return reader
 
@@ -119,6 +131,13 @@ def _encoder(record: str) -> Encode:
 @cache
 def _decoder(record: str) -> Decode:
     return compile_decoder(newest()[record].schema)
+
+
+def _bare(schema: Any) -> Any:
+    """A schema without what does not change its encoding: documentation, and the namespace that parts inherit anyway."""
+    if isinstance(schema, dict):
+        return {key: _bare(value) for key, value in schema.items() if key not in {"doc", "namespace"}}
+    return [_bare(each) for each in schema] if isinstance(schema, list) else schema
 
 
 def _schema_id(data: bytes) -> int:

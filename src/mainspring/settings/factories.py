@@ -77,7 +77,7 @@ def codec(settings: "Settings") -> "Codec":
     if registry.username is not None:
         password = registry.password.get_secret_value() if registry.password else ""
         options["basic.auth.user.info"] = f"{registry.username}:{password}"
-    return Codec.from_registry(registry.url.get_secret_value(), options)
+    return Codec.from_registry(registry.url.get_secret_value(), options, topology(settings).subjects())
 
 
 def rules(settings: "Settings") -> "Rules":
