@@ -1,0 +1,36 @@
+"""What can stop a projector or a reader of the view."""
+
+from mainspring.schemas.errors import MainspringError
+
+__all__ = [
+    "ProjectorError",
+    "ViewAbsentError",
+    "ViewBusyError",
+    "ViewMismatchError",
+    "ViewPositionError",
+    "ViewUrlError",
+]
+
+
+class ProjectorError(MainspringError):
+    """Root of what the projector and the reader of the view raise. Trying again cannot help; the text says what does."""
+
+
+class ViewUrlError(ProjectorError):
+    """The URL names no database that can hold a view."""
+
+
+class ViewAbsentError(ProjectorError):
+    """There is no view at that URL yet, or it cannot be opened."""
+
+
+class ViewBusyError(ProjectorError):
+    """Another projector writes this view."""
+
+
+class ViewMismatchError(ProjectorError):
+    """The view was made by another version or from another topic."""
+
+
+class ViewPositionError(ProjectorError):
+    """The log no longer continues where the view stands: records are missing, or the topic was made anew."""

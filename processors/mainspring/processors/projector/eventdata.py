@@ -1,0 +1,59 @@
+"""What an event says beyond the columns that every event has, as JSON text."""
+
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Any
+
+from mainspring.schemas.job import JobSpec
+from mainspring.schemas.records import RECORDS, Event
+
+__all__ = ["event_data", "jsonable", "spec_data"]
+
+# Columns of their own, or kept once elsewhere: the specification in `job_specs`, the result in `jobs`.
+_ELSEWHERE = frozenset({"job_id", "revision", "decided_at_ms", "cause", "txn", "spec", "result"})
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def event_data(event: Event) -> str:
+    """The event's own fields; bytes in base64, no NUL that is not escaped."""
+    return _encode({name: jsonable(getattr(event, name)) for name in _own_fields(type(event).__name__)})
+
+
+def spec_data(spec: JobSpec) -> str:
+    """The specification without its payload."""
+    return _encode({name: jsonable(getattr(spec, name)) for name in _spec_fields()})
+
+
+def jsonable(value: Any) -> Any:
+    """A value of a record as JSON has it: enums by name, bytes in base64, records as objects."""
+    if value is None or type(value) in _PLAIN:
+        return value
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, tuple | list):
+        return [jsonable(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: jsonable(getattr(value, each.name)) for each in fields(value)}
+    raise TypeError(f"a {type(value).__name__} has no place in a record")
+
+
+_PLAIN = frozenset({str, int, float, bool})
+
+
+@cache
+def _own_fields(kind: str) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(RECORDS[kind]) if each.name not in _ELSEWHERE)
+
+
+@cache
+def _spec_fields() -> tuple[str, ...]:
+    return tuple(each.name for each in fields(JobSpec) if each.name not in {"payload", "job_id"})

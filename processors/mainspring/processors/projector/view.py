@@ -1,0 +1,221 @@
+"""Reading the view: jobs, their events and attempts, counts, and how far the view has come."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, Self
+
+from sqlalchemy import ColumnElement, Connection, Select, select
+from sqlalchemy.exc import DBAPIError
+
+from mainspring.processors.projector.database import open_reader, parse_url
+from mainspring.processors.projector.errors import ViewAbsentError, ViewMismatchError
+from mainspring.processors.projector.jobrow import state_of
+from mainspring.processors.projector.listing import DETAIL, SUMMARY, detail_of, page_statement, summary_of, take_page
+from mainspring.processors.projector.model import (
+    AttemptRecord,
+    EventRecord,
+    JobCounts,
+    JobDetail,
+    JobFilter,
+    JobOrder,
+    JobPage,
+    JobSummary,
+    RejectionRecord,
+    UnreadableRecord,
+    ViewPosition,
+)
+from mainspring.processors.projector.rows import attempt_of, event_of
+from mainspring.processors.projector.tables import (
+    SCHEMA_VERSION,
+    attempts,
+    counters,
+    events,
+    job_specs,
+    jobs,
+    meta,
+    positions,
+    rejections,
+    unreadable,
+)
+from mainspring.schemas.common import JobStatus
+from mainspring.schemas.tables import JobState
+
+__all__ = [
+    "AttemptRecord",
+    "EventRecord",
+    "JobCounts",
+    "JobDetail",
+    "JobFilter",
+    "JobOrder",
+    "JobPage",
+    "JobSummary",
+    "RejectionRecord",
+    "UnreadableRecord",
+    "View",
+    "ViewPosition",
+]
+
+ALL: Final = JobFilter()
+MAX_PAGE = 500
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.002, 0.05
+
+
+class View:
+    """Reads one view; it cannot write. Thread-safe. Close it, or use it as a context manager.
+
+    Raises ViewUrlError, ViewAbsentError when there is no view, ViewMismatchError when another version made it.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._engine = open_reader(parse_url(url))
+        with self._connect() as connection:
+            found = connection.scalar(select(meta.c.value).where(meta.c.name == "schema_version"))
+        if found != str(SCHEMA_VERSION):
+            self._engine.dispose()
+            raise ViewMismatchError(
+                f"the view has schema version {found} and this program reads {SCHEMA_VERSION}: "
+                "run the projector of this version once with --rebuild"
+            )
+
+    def close(self) -> None:
+        """Closes the connections to the database."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def get(self, job_id: str) -> JobDetail | None:
+        """One job with its payload and result; None when the view does not know it."""
+        statement = select(*DETAIL).join_from(jobs, job_specs, jobs.c.job_id == job_specs.c.job_id)
+        with self._connect() as connection:
+            row = connection.execute(statement.where(jobs.c.job_id == job_id)).mappings().one_or_none()
+        return None if row is None else detail_of(row)
+
+    def list(
+        self,
+        filters: JobFilter = ALL,
+        *,
+        order: JobOrder = JobOrder.NEWEST,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> JobPage:
+        """One page of at most `limit` (1–500) jobs. `cursor` is the `next_cursor` of the page before; ValueError for any other."""
+        if not 1 <= limit <= MAX_PAGE:
+            raise ValueError(f"a page has 1 to {MAX_PAGE} jobs, not {limit}")
+        statement = page_statement(select(*SUMMARY), filters, order, cursor).limit(limit + 1)
+        with self._connect() as connection:
+            rows = connection.execute(statement).mappings().all()
+        return take_page([summary_of(row) for row in rows], order, limit)
+
+    def counts(self) -> JobCounts:
+        """How many jobs there are, by status and queue; the cost does not grow with their number."""
+        by_status: dict[JobStatus, int] = {}
+        by_queue: dict[str, dict[JobStatus, int]] = {}
+        with self._connect() as connection:
+            rows = connection.execute(select(counters).where(counters.c.jobs != 0)).all()
+        for queue, name, number in rows:
+            status = JobStatus[name]
+            by_status[status] = by_status.get(status, 0) + number
+            by_queue.setdefault(queue, {})[status] = number
+        return JobCounts(by_status=by_status, by_queue=by_queue)
+
+    def events(self, job_id: str) -> tuple[EventRecord, ...]:
+        """All that was decided about a job, in order; refusals included."""
+        statement = select(events).where(events.c.job_id == job_id).order_by(events.c.offset)
+        with self._connect() as connection:
+            return tuple(event_of(row) for row in connection.execute(statement).mappings())
+
+    def attempts(self, job_id: str) -> tuple[AttemptRecord, ...]:
+        """The attempts of a job, the first one first."""
+        statement = select(attempts).where(attempts.c.job_id == job_id).order_by(attempts.c.attempt)
+        with self._connect() as connection:
+            return tuple(attempt_of(row) for row in connection.execute(statement).mappings())
+
+    def rejections(self, *, job_id: str | None = None, limit: int = 100) -> tuple[RejectionRecord, ...]:
+        """Refused commands, the newest first."""
+        statement: Select[Any] = select(rejections).order_by(rejections.c.decided_at_ms.desc()).limit(limit)
+        if job_id is not None:
+            statement = statement.where(rejections.c.job_id == job_id)
+        with self._connect() as connection:
+            return tuple(RejectionRecord(**row) for row in connection.execute(statement).mappings())
+
+    def unreadable(self, *, limit: int = 100) -> tuple[UnreadableRecord, ...]:
+        """Events that the view had to leave out; none on a sound log."""
+        statement = select(unreadable).order_by(unreadable.c.partition, unreadable.c.offset).limit(limit)
+        with self._connect() as connection:
+            return tuple(UnreadableRecord(**row) for row in connection.execute(statement).mappings())
+
+    def position(self) -> Mapping[int, ViewPosition]:
+        """How far each partition of `events` is folded; a partition without events may be absent."""
+        with self._connect() as connection:
+            return _positions(connection)
+
+    def wait_for(self, partition: int, offset: int, timeout_s: float = 5.0) -> bool:
+        """Waits until the event at that place is in the view; False when it is not in time.
+
+        A client that knows where its verdict stands in `events` reads its own writes this way.
+        """
+        statement = select(positions.c.next_offset).where(positions.c.partition == partition)
+        deadline = time.monotonic() + timeout_s
+        wait_s = FIRST_WAIT_S
+        while True:
+            with self._connect() as connection:
+                next_offset = connection.scalar(statement)
+            if next_offset is not None and next_offset > offset:
+                return True
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return False
+            time.sleep(min(wait_s, left_s))
+            wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+
+    @contextmanager
+    def snapshot(self) -> Iterator["Snapshot"]:
+        """The view at one moment, for audits: positions and states belong together."""
+        with self._engine.connect() as plain:
+            connection = plain.execution_options(
+                **({} if plain.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"})
+            )
+            if connection.dialect.name == "sqlite":
+                connection.exec_driver_sql("BEGIN")
+            yield Snapshot(connection)
+            connection.rollback()
+
+    @contextmanager
+    def _connect(self) -> Iterator[Connection]:
+        try:
+            with self._engine.connect() as connection:
+                yield connection
+        except DBAPIError as error:
+            if "no such table" in str(error.orig) or "does not exist" in str(error.orig):
+                raise ViewAbsentError("the view's tables are gone: is a projector rebuilding it? Try again") from error
+            raise
+
+
+class Snapshot:
+    """The view as it was when the snapshot was taken."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._positions = _positions(connection)
+
+    def position(self) -> Mapping[int, ViewPosition]:
+        """How far each partition was folded."""
+        return self._positions
+
+    def states(self, partition: int) -> Iterator[tuple[JobState, int]]:
+        """The state of every job of a partition with the offset of its last event, in no order; memory stays flat."""
+        where: ColumnElement[bool] = jobs.c.partition == partition
+        statement = select(*[column for column in jobs.c if column.name != "result"]).where(where)
+        rows = self._connection.execution_options(yield_per=1_000).execute(statement).mappings()
+        for row in rows:
+            yield state_of(row), row["last_event_offset"]
+
+
+def _positions(connection: Connection) -> dict[int, ViewPosition]:
+    columns = [positions.c[name] for name in ViewPosition.__dataclass_fields__]
+    return {row["partition"]: ViewPosition(**row) for row in connection.execute(select(*columns)).mappings()}
