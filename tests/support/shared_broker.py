@@ -60,7 +60,9 @@ class SharedBroker:
         except LocalKafkaError as error:
             if _docker_answers():
                 return _container()
-            self._refusal = f"no Kafka for the tests: {BOOTSTRAP_VARIABLE} is not set, no Docker engine answers, and {error}"
+            self._refusal = (
+                f"no Kafka for the tests: {BOOTSTRAP_VARIABLE} is not set, no Docker engine answers, and {error}"
+            )
             raise NoBrokerError(self._refusal) from error
 
     def serve(self) -> str:

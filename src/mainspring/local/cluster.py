@@ -122,7 +122,8 @@ class EmbeddedKafka:
         self._dir = directory
         layout = self._layout(directory)
         self._nodes = {
-            number: Node(runtime, layout, number, directory / f"node-{number}", self._heap) for number in layout.node_ids
+            number: Node(runtime, layout, number, directory / f"node-{number}", self._heap)
+            for number in layout.node_ids
         }
 
     def _layout(self, directory: Path) -> ClusterLayout:
@@ -212,7 +213,9 @@ def _cluster_id(directory: Path, nodes: int) -> str:
     if record.exists():
         known = json.loads(record.read_text(encoding="utf-8"))
         if known["nodes"] != nodes:
-            raise ValueError(f"{directory} holds a cluster of {known['nodes']} nodes, not {nodes}: give another directory")
+            raise ValueError(
+                f"{directory} holds a cluster of {known['nodes']} nodes, not {nodes}: give another directory"
+            )
         return str(known["cluster_id"])
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode("ascii").rstrip("=")
     # Kafka's tools would take a leading dash for an option.

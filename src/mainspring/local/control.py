@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ DEFAULT_PORT = 9092
 _RECORD = "background.json"
 _STOP_TIMEOUT_S = 15.0
 _POLL_S = 0.02
+_PROC = Path("/proc/self").parent
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def start(
     Raises AlreadyRunningError where one runs on this data directory, LocalKafkaError where the port is taken,
     BrokerStartError where it does not come up.
     """
-    directory = data_dir or default_data_dir()
+    directory = _directory(data_dir)
     with file_lock(directory / "background.lock"):
         found = status(directory)
         if found is not None:
@@ -79,7 +79,7 @@ def start(
 
 def status(data_dir: Path | None = None) -> Background | None:
     """The background broker on this data directory; None where none of its processes runs."""
-    record = (data_dir or default_data_dir()) / _RECORD
+    record = _directory(data_dir) / _RECORD
     try:
         fields = json.loads(record.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -90,7 +90,7 @@ def status(data_dir: Path | None = None) -> Background | None:
 
 def stop(data_dir: Path | None = None, timeout_s: float = _STOP_TIMEOUT_S) -> bool:
     """Shut the background broker down, its data kept; killed after `timeout_s`. False where none was running."""
-    directory = data_dir or default_data_dir()
+    directory = _directory(data_dir)
     if not directory.is_dir():
         return False
     with file_lock(directory / "background.lock"):
@@ -101,6 +101,11 @@ def stop(data_dir: Path | None = None, timeout_s: float = _STOP_TIMEOUT_S) -> bo
         _end(background, signal.SIGKILL, timeout_s)
         (directory / _RECORD).unlink(missing_ok=True)
         return True
+
+
+def _directory(given: Path | None) -> Path:
+    # Absolute, since processes are recognised by it.
+    return (given or default_data_dir()).absolute()
 
 
 def _end(background: Background, number: signal.Signals, timeout_s: float) -> None:
@@ -118,10 +123,11 @@ def _ours(background: Background) -> list[int]:
 
 def _command_line(pid: int) -> str:
     """The command line of a process; empty for one that is gone or has ended and was not waited for."""
-    if sys.platform == "linux":
+    if _PROC.is_dir():
         try:
-            return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            return (_PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
         except OSError:
             return ""
-    shown = subprocess.run(["ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    listed = ["/bin/ps", "-ww", "-o", "command=", "-p", str(pid)]
+    shown = subprocess.run(listed, capture_output=True, text=True, check=False)
     return shown.stdout

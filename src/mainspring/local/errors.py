@@ -1,10 +1,10 @@
 """What can go wrong with a Kafka of our own, each with what to do next.
 
-    LocalKafkaError
-    ├── LocalExtraMissingError    the packages of the extra `local` are not installed
-    ├── KafkaDownloadError        the jars could not be fetched, or are not the pinned ones
-    ├── BrokerStartError          a node ended or stayed silent while it started
-    └── AlreadyRunningError       a background broker holds this data directory
+LocalKafkaError
+├── LocalExtraMissingError    the packages of the extra `local` are not installed
+├── KafkaDownloadError        the jars could not be fetched, or are not the pinned ones
+├── BrokerStartError          a node ended or stayed silent while it started
+└── AlreadyRunningError       a background broker holds this data directory
 """
 
 from __future__ import annotations

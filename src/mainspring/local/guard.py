@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> None:
         if os.getppid() != parent:
             # It died before the kernel was asked: nobody would ever end the program.
             sys.exit(1)
-    os.execv(program[0], program)
+    os.execv(program[0], program)  # noqa: S606 - becoming another program is what it is for
 
 
 if __name__ == "__main__":

@@ -98,7 +98,9 @@ class Node:
             try:
                 self.process = spawn(command, log, outlives_parent=outlives_parent)
             except OSError as error:
-                raise BrokerStartError(f"cannot start {self.runtime.java}: {error}. Is the disk or memory full?") from error
+                raise BrokerStartError(
+                    f"cannot start {self.runtime.java}: {error}. Is the disk or memory full?"
+                ) from error
 
     def terminate(self) -> None:
         """Ask the process to shut down; it flushes and closes its log."""

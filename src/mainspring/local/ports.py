@@ -31,7 +31,7 @@ def free_ports(count: int) -> tuple[int, ...]:
     for _ in range(_TRIES * count):
         if len(found) == count:
             break
-        port = random.randint(_LOWEST, _HIGHEST)
+        port = random.randint(_LOWEST, _HIGHEST)  # noqa: S311 - a port is no secret
         if port not in found and is_free(port):
             found.add(port)
     if len(found) < count:

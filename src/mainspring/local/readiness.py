@@ -20,7 +20,11 @@ _quiet.propagate = False
 
 def admin_client(bootstrap: str, options: dict[str, str]) -> AdminClient:
     """An admin client that reconnects fast and keeps its log lines to itself."""
-    fast = {"reconnect.backoff.ms": "20", "reconnect.backoff.max.ms": "100", "socket.connection.setup.timeout.ms": "2000"}
+    fast = {
+        "reconnect.backoff.ms": "20",
+        "reconnect.backoff.max.ms": "100",
+        "socket.connection.setup.timeout.ms": "2000",
+    }
     return AdminClient({"bootstrap.servers": bootstrap, **fast, **options}, logger=_quiet)
 
 

@@ -1,4 +1,4 @@
-"""SASL and ACLs for the embedded Kafka: so that a client's security settings can be tried without a cluster of one's own."""
+"""SASL and ACLs for the embedded Kafka: a client's security settings can be tried without a cluster of one's own."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ process, starts them all: a broker started by a short-lived thread would die wit
 
 from __future__ import annotations
 
+import functools
 import os
 import queue
 import subprocess
@@ -20,10 +21,9 @@ _GUARD = Path(__file__).with_name("guard.py")
 
 
 class _Spawner:
-    """The one thread that starts guarded children; made anew after a fork, which carries no threads over."""
+    """The one thread that starts guarded children."""
 
     def __init__(self) -> None:
-        self.process = os.getpid()
         self._orders: queue.SimpleQueue[tuple[list[str], IO[bytes], Future[subprocess.Popen[bytes]]]] = (
             queue.SimpleQueue()
         )
@@ -44,8 +44,10 @@ class _Spawner:
         return answer.result()
 
 
-_lock = threading.Lock()
-_spawner: _Spawner | None = None
+@functools.cache
+def _spawner_of(_process: int) -> _Spawner:
+    # By process, since threads do not survive a fork. Two at once would do no harm: both live as long as the process.
+    return _Spawner()
 
 
 def spawn(command: Sequence[str], output: IO[bytes], *, outlives_parent: bool = False) -> subprocess.Popen[bytes]:
@@ -56,12 +58,8 @@ def spawn(command: Sequence[str], output: IO[bytes], *, outlives_parent: bool = 
     """
     if outlives_parent:
         return _popen(list(command), output)
-    global _spawner
-    with _lock:
-        if _spawner is None or _spawner.process != os.getpid():
-            _spawner = _Spawner()
     guarded = [sys.executable, "-I", "-S", str(_GUARD), str(os.getpid()), *command]
-    return _spawner.start(guarded, output)
+    return _spawner_of(os.getpid()).start(guarded, output)
 
 
 def _popen(command: list[str], output: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -1,8 +1,8 @@
 """The class archive: a broker starts in half the time when Java need not parse and link 9,000 classes again.
 
-The runtime that the wheel brings has no archive at all, not even the JDK's own. So once per user (some 10 s) a broker is
-started for training, does a little of everything a client asks for, and leaves the archive behind. A broker starts in
-1.0 s with it and in 2.4 s without; a machine that cannot make one just starts slower.
+The runtime that the wheel brings has no archive at all, not even the JDK's own. So once per user (some 10 s) a broker
+is started for training, does a little of everything a client asks for, and leaves the archive behind. A broker starts
+in 1.0 s with it and in 2.4 s without; a machine that cannot make one just starts slower.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _exercise(node: Node) -> None:
     admin.delete_topics([_TOPIC])[_TOPIC].result()
 
 
-def _client(node: Node) -> dict[str, str | int]:
+def _client(node: Node) -> dict[str, str | int | float | bool]:
     # Errors only: what a client notes while a coordinator loads would stand on the user's terminal.
     return {"bootstrap.servers": node.address, "log_level": 3}
 
