@@ -13,12 +13,22 @@ from mainspring.schemas.varint import MalformedError
 __all__ = ["resolving_decoder"]
 
 
+class _Strict(io.BytesIO):
+    """Raises where bytes are missing: the library takes what there is when it skips a field."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        data = super().read(size)
+        if size is None or len(data) != size:
+            raise EOFError(f"{size} bytes are needed, {len(data)} are left")
+        return data
+
+
 def resolving_decoder(writer: dict[str, Any], reader: dict[str, Any]) -> Decode:
     """A decoder of bytes written with `writer` into the record class of `reader`."""
     parsed_writer, parsed_reader = fastavro.parse_schema(writer), fastavro.parse_schema(reader)
 
     def decode(data: bytes, index: int) -> Any:
-        stream = io.BytesIO(data)
+        stream = _Strict(data)
         stream.seek(index)
         try:
             values = fastavro.schemaless_reader(stream, parsed_writer, parsed_reader)
@@ -37,7 +47,8 @@ def _to_record(kind: AvroType, value: Any) -> Any:
     if isinstance(kind, list):
         return None if value is None else _to_record(kind[1], value)
     if isinstance(kind, str):
-        return value
+        # A default of bytes is text in the schema, and the library leaves it so.
+        return value.encode("latin-1") if kind == "bytes" and isinstance(value, str) else value
     if kind["type"] == "array":
         return tuple(_to_record(kind["items"], item) for item in value)
     if kind["type"] == "enum":
