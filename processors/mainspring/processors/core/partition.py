@@ -1,0 +1,267 @@
+"""`PartitionCore`: the fold of one partition, with the indexes and timers that follow from its rows.
+
+The shell gives inputs and the time, and takes what was decided. Nothing here blocks, reads a clock, or knows Kafka.
+After an aborted transaction the shell throws the core away and loads another from the committed rows, so there is
+no undo.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from mainspring.processors.core.dispatcher import Dispatcher, QueueStats
+from mainspring.processors.core.errors import UnexpectedRecordError
+from mainspring.processors.core.explain import NoSuchJob, QueueNotDeclared, Ready, WhyNot, explain
+from mainspring.processors.core.indexes import JobIndexes
+from mainspring.processors.core.instants import Now, Wake
+from mainspring.processors.core.job.decide import decide
+from mainspring.processors.core.job.decide_commands import reject
+from mainspring.processors.core.job.decision import (
+    Context,
+    Decision,
+    JobInput,
+    JobUnprocessable,
+    LeaseExpired,
+    StartDeadlinePassed,
+    needs_spec,
+)
+from mainspring.processors.core.job.evolve import evolve, with_dispatch
+from mainspring.processors.core.output import Outbox, Output
+from mainspring.processors.core.ports import Rows
+from mainspring.processors.core.rules import Rules
+from mainspring.schemas.attempts import (
+    AttemptCancelled,
+    AttemptClaimed,
+    AttemptFailed,
+    AttemptHeartbeat,
+    AttemptReleased,
+    AttemptSucceeded,
+    AttemptTimedOut,
+    OfferDeclined,
+)
+from mainspring.schemas.codes import CancelSignal, DeclineReason, RejectCode
+from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
+from mainspring.schemas.common import Cause, CauseSource, HeldAttempt, JobStatus
+from mainspring.schemas.job import JobSpec
+from mainspring.schemas.records import Command, Record
+from mainspring.schemas.signals import CancelAttempt
+from mainspring.schemas.tables import JobState
+
+__all__ = ["PartitionCore"]
+
+_MOVES_PER_TICK: Final = 5_000
+"""What one tick takes from each timer, so that a million jobs due at one instant hold up nothing: the rest is next."""
+
+
+class PartitionCore:
+    """All that is decided in one partition. Call `load` first; then inputs, ticks and dispatches in any order."""
+
+    def __init__(self, partition: int, rules: Rules, rows: Rows, seed: int) -> None:
+        """`seed` spreads the jitter of retries; the same for every owner of the partition, so that replays agree."""
+        self.next_seq = 0
+        self._rules = rules
+        self._rows = rows
+        self._seed = seed
+        self._timer = Cause(source=CauseSource.TIMER, partition=partition, offset=-1)
+        self._outbox = Outbox()
+        self._indexes = JobIndexes(rules)
+        self._dispatcher = Dispatcher(rows, self._indexes, self._outbox)
+        self._now = Now(0, 0)
+        self._lease_check_asked = False
+
+    def load(self, states: Iterable[JobState], next_seq: int, now: Now) -> None:
+        """Rebuilds the indexes from all rows of the partition. Running attempts get a fresh lease."""
+        self._now = now
+        self.next_seq = next_seq
+        self._indexes.load(states, now)
+
+    def apply(self, record: Record, cause: Cause, now: Now, raw: bytes = b"") -> None:
+        """Takes one input of this partition. Raises UnexpectedRecordError.
+
+        `raw`: the bytes of the record, kept as evidence where a report is refused.
+        """
+        self._now = now
+        match record:
+            case AttemptClaimed():
+                self._claim(record, cause, now)
+            case AttemptSucceeded() | AttemptFailed() | AttemptTimedOut() | AttemptCancelled() | AttemptReleased():
+                self._decide(record.job_id, record, cause, now, raw)
+            case SubmitJob():
+                self._submit(record, cause, now)
+            case AttemptHeartbeat():
+                self._heartbeat(record, now)
+            case OfferDeclined():
+                self._decline(record, cause, now)
+            case CancelJob() | RescheduleJob() | RetryJob():
+                self._decide(record.job_id, record, cause, now)
+            case _:
+                raise UnexpectedRecordError(type(record))
+
+    def refuse(self, command: Command, code: RejectCode, message: str, cause: Cause, now: Now) -> None:
+        """Answers a command in which the shell found something wrong, such as its key."""
+        job_id = command.spec.job_id if isinstance(command, SubmitJob) else command.job_id
+        state = self._rows.state(job_id)
+        self._carry_out(state, reject(state, command, code, message, self._context(cause, now)), now)
+
+    def close(self, job_id: str, detail: str, cause: Cause, now: Now) -> None:
+        """Ends the job of a record that cannot be applied: UNPROCESSABLE, with `detail`; an ended job stays."""
+        self._now = now
+        self._decide(job_id, JobUnprocessable(job_id=job_id, detail=detail), cause, now)
+
+    def tick(self, now: Now) -> None:
+        """Does what is due: start deadlines, jobs whose time has come, renewals, old history.
+
+        Bounded: where more is due, `wake_at` stays in the past.
+        """
+        self._now = now
+        indexes = self._indexes
+        for job_id, _ in indexes.start_deadlines.pop_due(now.wall_ms, _MOVES_PER_TICK):
+            self._decide(job_id, StartDeadlinePassed(job_id=job_id), self._timer, now)
+        for _, (queue, job) in indexes.waiting.pop_due(now.wall_ms, _MOVES_PER_TICK):
+            queue.ready.add(job)
+        for job_id, _ in indexes.renewals.pop_due(now.mono_ms, _MOVES_PER_TICK):
+            self._dispatcher.renew(job_id, now)
+        for job_id in indexes.history.evict(now.wall_ms, _MOVES_PER_TICK):
+            self._rows.put_state(job_id, None)
+            self._rows.put_spec(job_id, None)
+
+    def overdue_leases(self, now: Now) -> bool:
+        """Whether a lease has run out.
+
+        A backlog is no death: read `attempts` up to its present end first, then call `expire_leases`.
+        """
+        expires_ms = self._indexes.leases.next_expiry_ms()
+        overdue = expires_ms is not None and expires_ms <= now.mono_ms
+        self._lease_check_asked = self._lease_check_asked or overdue
+        return overdue
+
+    def expire_leases(self, asked_at: Now, now: Now) -> None:
+        """Takes the attempts whose lease had run out at `asked_at`.
+
+        `asked_at`: when the end of `attempts` was asked for that has now been read past.
+        """
+        self._now = now
+        self._lease_check_asked = False
+        for lease in self._indexes.leases.expired(asked_at.mono_ms):
+            expired = LeaseExpired(job_id=lease.job_id, attempt=lease.attempt)
+            self._decide(lease.job_id, expired, self._timer, now)
+
+    def dispatch(self, now: Now, room: int) -> None:
+        """Offers jobs, as many as their windows allow and at most `room`."""
+        self._now = now
+        self._dispatcher.dispatch(now, room)
+
+    def placed(self, job_id: str, work_partition: int) -> None:
+        """Tells where the shell put the job's offer, so that the next goes elsewhere. In memory, until the start."""
+        self._indexes.placed[job_id] = work_partition
+
+    def drain(self) -> Output:
+        """What was decided since the last call."""
+        return self._outbox.drain()
+
+    def wake_at(self) -> Wake | None:
+        """The earliest instants at which `tick`, `dispatch` or a lease has work (in the past: now), or None."""
+        indexes = self._indexes
+        wall_ms = _earliest(indexes.waiting.next_at(), indexes.start_deadlines.next_at(), indexes.history.next_at())
+        # A lease whose check is under way would wake the shell all the time; the end of the check is its own signal.
+        lease_ms = None if self._lease_check_asked else indexes.leases.next_expiry_ms()
+        mono_ms = _earliest(indexes.renewals.next_at(), lease_ms, self._dispatcher.wake_mono_ms(self._now))
+        return None if wall_ms is None and mono_ms is None else Wake(wall_ms, mono_ms)
+
+    def explain(self, job_id: str, now: Now) -> WhyNot:
+        """Why the job is not running, with its place in the queue."""
+        state = self._rows.state(job_id)
+        if state is None:
+            return NoSuchJob(job_id=job_id)
+        why = explain(state, now.wall_ms)
+        if not isinstance(why, Ready):
+            return why
+        queue = self._indexes.queue(state.queue)
+        if not queue.declared:
+            return QueueNotDeclared(queue=state.queue)
+        ahead = queue.ready.ahead_of(queue.ready_job(state))
+        return Ready(queue=why.queue, ahead=ahead, in_flight=queue.window.in_flight, window=int(queue.window.size))
+
+    def stats(self) -> Mapping[str, QueueStats]:
+        """Figures of each queue that has been used, for metrics."""
+        return self._dispatcher.stats()
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that are not due yet, or parked."""
+        return len(self._indexes.waiting)
+
+    @property
+    def terminal(self) -> int:
+        """Finished jobs that are still in the table."""
+        return len(self._indexes.history)
+
+    def _submit(self, command: SubmitJob, cause: Cause, now: Now) -> None:
+        job_id = command.spec.job_id
+        state = self._rows.state(job_id)
+        decision = decide(state, None, command, self._context(cause, now))
+        if state is None and self._carry_out(None, decision, now) is not None:
+            self._rows.put_spec(job_id, command.spec)
+            self.next_seq += 1
+        elif state is not None:
+            self._carry_out(state, decision, now)
+
+    def _claim(self, claim: AttemptClaimed, cause: Cause, now: Now) -> None:
+        before, after = self._decide(claim.job_id, claim, cause, now)
+        if before is not None and after is not None and before is not after and after.status is JobStatus.RUNNING:
+            self._dispatcher.started(after, free_slot=claim.free_slot)
+
+    def _decline(self, decline: OfferDeclined, cause: Cause, now: Now) -> None:
+        before, after = self._decide(decline.job_id, decline, cause, now)
+        if before is not None and before is not after and decline.reason == DeclineReason.NO_SLOTS:
+            self._indexes.queue(before.queue).window.declined_for_slots(now.mono_ms)
+
+    def _heartbeat(self, heartbeat: AttemptHeartbeat, now: Now) -> None:
+        gone, cancelled = self._indexes.leases.renew(heartbeat.attempts, heartbeat.incarnation, now.mono_ms)
+        for held in gone:
+            self._stop(heartbeat, held, CancelSignal.LEASE_LOST)
+        for held in cancelled:
+            self._stop(heartbeat, held, CancelSignal.CANCEL_REQUESTED)
+
+    def _stop(self, heartbeat: AttemptHeartbeat, held: HeldAttempt, reason: CancelSignal) -> None:
+        self._outbox.signal(
+            CancelAttempt(
+                worker_id=heartbeat.worker_id,
+                incarnation=heartbeat.incarnation,
+                job_id=held.job_id,
+                attempt=held.attempt,
+                reason=reason,
+            )
+        )
+
+    def _decide(
+        self, job_id: str, given: JobInput, cause: Cause, now: Now, raw: bytes = b""
+    ) -> tuple[JobState | None, JobState | None]:
+        """Decides, folds and files. Returns the row before and after."""
+        state = self._rows.state(job_id)
+        spec: JobSpec | None = self._rows.spec(job_id) if needs_spec(type(given)) else None
+        decision = decide(state, spec, given, self._context(cause, now, raw))
+        return state, self._carry_out(state, decision, now)
+
+    def _context(self, cause: Cause, now: Now, raw: bytes = b"") -> Context:
+        return Context(now.wall_ms, cause, self._rules, self.next_seq, self._seed, raw)
+
+    def _carry_out(self, state: JobState | None, decision: Decision, now: Now) -> JobState | None:
+        after = state
+        outbox = self._outbox
+        for event in decision.events:
+            after = evolve(after, event)
+            outbox.events.append(event)
+        if decision.dispatch is not None and after is not None:
+            after = with_dispatch(after, decision.dispatch)
+        if after is not state and after is not None:
+            self._rows.put_state(after.job_id, after)
+            self._indexes.move(state, after, now)
+        for signal in decision.signals:
+            outbox.signal(signal)
+        for key, record in decision.followups:
+            outbox.followup(key, record)
+        return after
+
+
+def _earliest(*instants: int | None) -> int | None:
+    return min((each for each in instants if each is not None), default=None)

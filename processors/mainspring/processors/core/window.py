@@ -1,0 +1,75 @@
+"""How much of a queue may be in flight: a window of offers and runs, which finds its size like a TCP window does.
+
+Whether workers have room is learned from their answers alone. A claim that found a free slot says there is more, so the
+window grows; a decline for lack of slots says there is less, so it halves, once per burst. What is in flight is counted
+from the rows, never by messages: an offer that nobody answers is renewed and still counted once.
+
+A full window still lets something through. An attempt that ended has freed a slot, so one job may follow it; and
+after a while without an offer one job probes, or a window that shrank beside long jobs would never learn of a new
+worker.
+"""
+
+from mainspring.processors.core.rules import Rules
+
+__all__ = ["DispatchWindow"]
+
+
+class DispatchWindow:
+    """The window of one queue in one partition. Times are monotonic milliseconds."""
+
+    __slots__ = ("_credits", "_cut_at_ms", "_limited", "_probe_at_ms", "_rules", "offered", "running", "size")
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self.size: float = float(min(rules.window_start, rules.window_max))
+        """Offers and runs that may be in flight."""
+        self.offered = 0
+        """Jobs on offer."""
+        self.running = 0
+        """Confirmed attempts."""
+        self._credits = 0
+        self._cut_at_ms: int | None = None
+        self._probe_at_ms = 0
+        self._limited = False
+
+    @property
+    def in_flight(self) -> int:
+        """Jobs on offer or running."""
+        return self.offered + self.running
+
+    def allowance(self, now_ms: int) -> int:
+        """How many jobs may be offered now."""
+        room = int(self.size) - self.in_flight
+        probe = now_ms >= self._probe_at_ms
+        return max(room, self._credits, int(probe))
+
+    def settle(self, offers: int, now_ms: int, *, more_waiting: bool, stopped_by_window: bool) -> None:
+        """Notes how a round of offers ended: how many left, whether jobs remain, whether this window held them."""
+        if offers:
+            self._probe_at_ms = now_ms + self._rules.probe_ms
+        if stopped_by_window or not more_waiting:
+            self._credits = 0
+            self._limited = more_waiting
+
+    def next_probe_ms(self) -> int:
+        """When a full window lets one job through regardless."""
+        return self._probe_at_ms
+
+    def attempt_ended(self) -> None:
+        """A slot is free somewhere: one job may follow."""
+        self._credits += 1
+
+    def claimed_with_room(self) -> None:
+        """A claim found a free slot on arrival. Grows the window, if it is the window that holds jobs back.
+
+        A window that nothing strains says nothing about the workers, so it does not grow. One that was halved below
+        what runs resumes from there: what runs is known to have room.
+        """
+        if self._limited:
+            self.size = min(float(self._rules.window_max), max(self.size, float(self.running)) + 1)
+
+    def declined_for_slots(self, now_ms: int) -> None:
+        """A worker had no slot in time. Halves the window, once for all declines of the same moment."""
+        if self._cut_at_ms is None or now_ms - self._cut_at_ms >= self._rules.window_cut_ms:
+            self.size = max(1.0, self.size / 2)
+            self._cut_at_ms = now_ms
