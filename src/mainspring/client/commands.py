@@ -1,0 +1,128 @@
+"""Commands, complete with who asks, why and when, and as they go into the log."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypedDict, TypeVar
+
+from mainspring.client.config import ClientConfig
+from mainspring.client.ids import new_id
+from mainspring.client.outbox import Envelope
+from mainspring.client.progress import Command
+from mainspring.jobs.errors import InvalidJobError
+from mainspring.jobs.models import JobPriority
+from mainspring.jobs.options import JobOptions
+from mainspring.jobs.policy import RetryPolicy
+from mainspring.jobs.spec import Submittable, to_spec
+from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
+from mainspring.schemas.errors import UnwritableRecordError
+from mainspring.schemas.codes import RejectCode
+from mainspring.schemas.limits import REASON_MAX_CHARS, check_command, check_text
+from mainspring.topics.headers import command_headers
+
+__all__ = ["Arguments", "CommandMaker", "Submission", "Terms", "check_reason"]
+
+Arguments = Mapping[str, object] | Sequence[object] | None
+
+
+class Terms(TypedDict, total=False):
+    """The terms of a job as keywords; the meanings are those of `mainspring.jobs.options.JobOptions`."""
+
+    job_id: str | None
+    queue: str | None
+    priority: JobPriority | None
+    tenant: str | None
+    timeout: float | timedelta | None
+    retry: RetryPolicy | None
+    max_lost: int | None
+    run_at: datetime | None
+    delay: float | timedelta | None
+    deadline: datetime | None
+    start_deadline: datetime | None
+    tags: tuple[str, ...] | None
+    depends_on: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One job of many: what to run, its arguments unless the job has them, and its own terms."""
+
+    job: Submittable
+    args: Arguments = None
+    options: JobOptions | None = None
+
+
+class CommandMaker:
+    """Makes commands of one client; safe to share between threads."""
+
+    def __init__(self, config: ClientConfig, clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
+        self._actor = config.actor
+        self._payloads = config.payloads
+        self._encode = config.codec.encode
+        self._clock_ms = clock_ms
+
+    def submit(self, submission: Submission, terms: JobOptions, reason: str) -> SubmitJob:
+        """A SubmitJob; the submission's own options win over the terms. Raises `InvalidJobError`."""
+        spec = to_spec(submission.job, submission.args, options=_over(submission.options, terms), codec=self._payloads)
+        return SubmitJob(
+            command_id=new_id(), actor=self._actor, reason=reason, requested_at_ms=self._clock_ms(), spec=spec
+        )
+
+    def cancel(self, job_id: str, reason: str) -> CancelJob:
+        """A CancelJob. Raises `InvalidJobError`."""
+        return _checked(CancelJob(job_id=job_id, **self._asked(reason)))
+
+    def reschedule(
+        self, job_id: str, run_at: datetime | None, delay: float | timedelta | None, reason: str
+    ) -> RescheduleJob:
+        """A RescheduleJob: an instant or a delay from now, exactly one. Raises `InvalidJobError`."""
+        if (run_at is None) == (delay is None):
+            raise InvalidJobError(RejectCode.INVALID_FIELD, "run_at", "or delay must be given, and not both")
+        asked = self._asked(reason)
+        # Through a specification, so that times mean here exactly what they mean in a submit.
+        spec = to_spec("reschedule", options=JobOptions(run_at=run_at, delay=delay))
+        run_at_ms = spec.run_at_ms if spec.run_at_ms is not None else asked["requested_at_ms"] + (spec.delay_ms or 0)
+        return _checked(RescheduleJob(job_id=job_id, run_at_ms=run_at_ms, **asked))
+
+    def retry(self, job_id: str, new_job_id: str | None, reason: str) -> RetryJob:
+        """A RetryJob; the id of the new job is drawn if not given. Raises `InvalidJobError`."""
+        return _checked(RetryJob(job_id=job_id, new_job_id=new_job_id or new_id(), **self._asked(reason)))
+
+    def envelope(self, command: Command) -> Envelope:
+        """The command as it goes into the log. Raises `InvalidJobError` for what no record can hold."""
+        job_id = command.spec.job_id if isinstance(command, SubmitJob) else command.job_id
+        try:
+            value = self._encode(command)
+        except UnwritableRecordError as error:
+            raise InvalidJobError(RejectCode.INVALID_FIELD, error.field, error.why) from error
+        return Envelope(job_id, job_id.encode(), value, command_headers(command))
+
+    def _asked(self, reason: str) -> dict[str, Any]:
+        return {
+            "command_id": new_id(),
+            "actor": self._actor,
+            "reason": reason,
+            "requested_at_ms": self._clock_ms(),
+        }
+
+
+C = TypeVar("C", CancelJob, RescheduleJob, RetryJob)
+
+
+def check_reason(reason: str) -> None:
+    """Raises `InvalidJobError` for a reason that is too long or no text."""
+    problem = check_text(reason, "reason", REASON_MAX_CHARS, empty=True)
+    if problem is not None:
+        raise InvalidJobError(problem.code, problem.field, problem.message)
+
+
+def _over(own: JobOptions | None, terms: JobOptions) -> JobOptions:
+    return terms if own is None else own.over(terms)
+
+
+def _checked(command: C) -> C:
+    problem = check_command(command)
+    if problem is not None:
+        raise InvalidJobError(problem.code, problem.field, problem.message)
+    return command

@@ -1,0 +1,127 @@
+"""Where the partitions of `events` end: what a waiter of a command not yet sent can safely start from."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from mainspring.client.errors import EventsUnavailableError
+from mainspring.client.steps import Steps, fail, fulfil, wait
+
+__all__ = ["Ends"]
+
+# Ends this old still serve: they only make a later wait read a second's worth of events more.
+FRESH_S = 1.0
+REQUEST_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    at: float
+    offsets: dict[int, int]
+
+
+class Ends:
+    """Asks the broker for the ends of all partitions at once, at most once a second, in the background.
+
+    An end that was asked for before a command is sent lies before every event that the command causes, however old it
+    is. No clock takes part in that.
+    """
+
+    def __init__(self, config: dict[str, Any], topic: str, commands: str, partitions: int, executor: Executor) -> None:
+        self._make_admin: Callable[[], AdminClient] = lambda: AdminClient(config)
+        self._admin: AdminClient | None = None
+        self._topic = topic
+        self._commands = commands
+        self._partitions = partitions
+        self._executor = executor
+        self._lock = threading.Lock()
+        self._known: _Known | None = None
+        self._asking: Future[dict[int, int]] | None = None
+
+    def recent(self) -> Steps[dict[int, int]]:
+        """Ends by partition, at most about a second old. Raises `EventsUnavailableError`."""
+        with self._lock:
+            known = self._known
+            if known is not None and time.monotonic() - known.at < FRESH_S:
+                return known.offsets
+            asking = self._asking
+            mine = asking is None
+            if asking is None:
+                asking = self._asking = self._executor.submit(self._ask, IsolationLevel.READ_UNCOMMITTED, None)
+        if mine:
+            asking.add_done_callback(self._learn)
+        # Several callers share the question: each waits on a future of its own, so that one who gives up harms no other.
+        offsets: dict[int, int] = yield from wait(_copy(asking))
+        return offsets
+
+    def committed(self, partition: int) -> Steps[int]:
+        """Where the committed events of a partition end now. Raises `EventsUnavailableError`."""
+        offsets = yield from wait(self._executor.submit(self._ask, IsolationLevel.READ_COMMITTED, (partition,)))
+        return offsets[partition]
+
+    def all_committed(self) -> Steps[dict[int, int]]:
+        """Where the committed events end now, by partition. Raises `EventsUnavailableError`."""
+        offsets = yield from wait(self._executor.submit(self._ask, IsolationLevel.READ_COMMITTED, None))
+        return offsets
+
+    def _learn(self, asked: Future[dict[int, int]]) -> None:
+        with self._lock:
+            self._asking = None
+            if not asked.cancelled() and asked.exception() is None:
+                self._known = _Known(time.monotonic(), asked.result())
+
+    def _ask(self, isolation: IsolationLevel, partitions: tuple[int, ...] | None) -> dict[int, int]:
+        admin = self._connected()
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call] # the library has no types here
+        wanted = {
+            TopicPartition(self._topic, partition): latest
+            for partition in (partitions if partitions is not None else range(self._partitions))
+        }
+        try:
+            answers = admin.list_offsets(wanted, isolation_level=isolation, request_timeout=REQUEST_S)
+            return {asked.partition: answer.result().offset for asked, answer in answers.items()}
+        except KafkaException as error:
+            raise EventsUnavailableError(self._topic, str(error)) from error
+
+    def _connected(self) -> AdminClient:
+        with self._lock:
+            if self._admin is not None:
+                return self._admin
+        admin = self._make_admin()
+        try:
+            for topic in (self._commands, self._topic):
+                self._check(admin, topic)
+        except KafkaException as error:
+            raise EventsUnavailableError(self._topic, str(error)) from error
+        with self._lock:
+            self._admin = admin
+        return admin
+
+    def _check(self, admin: AdminClient, topic: str) -> None:
+        found = admin.list_topics(topic, timeout=REQUEST_S).topics[topic]
+        if found.error is not None:
+            raise EventsUnavailableError(topic, found.error.str())
+        if len(found.partitions) != self._partitions:
+            raise EventsUnavailableError(
+                topic, f"it has {len(found.partitions)} partitions, the settings say {self._partitions}"
+            )
+
+
+def _copy(shared: Future[dict[int, int]]) -> Future[dict[int, int]]:
+    mine: Future[dict[int, int]] = Future()
+
+    def done(answered: Future[dict[int, int]]) -> None:
+        error = answered.exception()
+        if error is not None:
+            fail(mine, error)
+        else:
+            fulfil(mine, answered.result())
+
+    shared.add_done_callback(done)
+    return mine

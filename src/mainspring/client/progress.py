@@ -1,0 +1,151 @@
+"""What the events say about one job, folded for a caller who waits for it."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
+from mainspring.schemas.common import AttemptError, JobStatus
+from mainspring.schemas.events import (
+    CommandRejected,
+    JobCancelled,
+    JobCancelRequested,
+    JobCompleted,
+    JobFailed,
+    JobRescheduled,
+    JobRetryScheduled,
+    JobStarted,
+    JobSubmitted,
+    JobTimedOut,
+    ReportRefused,
+)
+from mainspring.schemas.job import JobSpec
+
+__all__ = ["Command", "JobEvent", "Progress", "Terminal", "Verdict", "is_terminal", "status_of"]
+
+JobEvent: TypeAlias = (
+    JobSubmitted
+    | JobStarted
+    | JobCompleted
+    | JobFailed
+    | JobTimedOut
+    | JobCancelRequested
+    | JobCancelled
+    | JobRetryScheduled
+    | JobRescheduled
+    | ReportRefused
+    | CommandRejected
+)
+Terminal: TypeAlias = JobCompleted | JobFailed | JobTimedOut | JobCancelled
+Command: TypeAlias = SubmitJob | CancelJob | RescheduleJob | RetryJob
+
+_TERMINAL = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.TIMED_OUT, JobStatus.CANCELLED})
+
+
+def is_terminal(status: JobStatus | None) -> bool:
+    """Whether nothing can happen to a job any more."""
+    return status in _TERMINAL
+
+
+def status_of(end: Terminal) -> JobStatus:
+    """The terminal status that an event brings."""
+    match end:
+        case JobCompleted():
+            return JobStatus.COMPLETED
+        case JobFailed():
+            return JobStatus.FAILED
+        case JobTimedOut():
+            return JobStatus.TIMED_OUT
+        case JobCancelled():
+            return JobStatus.CANCELLED
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The event that answers a command, and where it is in `events`."""
+
+    event: JobEvent
+    partition: int
+    offset: int
+
+    @property
+    def rejection(self) -> CommandRejected | None:
+        """The refusal, if it is one."""
+        return self.event if isinstance(self.event, CommandRejected) else None
+
+
+class Progress:
+    """The fold of one job's events, in the order of its revisions.
+
+    Events may be given twice: what has been seen is skipped. The specification (it carries the payload) is kept only
+    where asked for, since thousands of these may be alive.
+    """
+
+    __slots__ = (
+        "attempts",
+        "cancel_requested",
+        "due_at_ms",
+        "error",
+        "keep_spec",
+        "revision",
+        "seq",
+        "spec",
+        "started_at_ms",
+        "status",
+        "submitted",
+        "terminal",
+        "updated_at_ms",
+        "worker_id",
+    )
+
+    def __init__(self, *, keep_spec: bool = False) -> None:
+        self.keep_spec = keep_spec
+        self._forget()
+
+    def _forget(self) -> None:
+        self.revision = 0
+        self.status: JobStatus | None = None
+        self.attempts = 0
+        self.seq: int | None = None
+        self.submitted: JobSubmitted | None = None
+        self.spec: JobSpec | None = None
+        self.due_at_ms: int | None = None
+        self.started_at_ms: int | None = None
+        self.updated_at_ms: int | None = None
+        self.worker_id: str | None = None
+        self.error: AttemptError | None = None
+        self.cancel_requested = False
+        self.terminal: Terminal | None = None
+
+    def apply(self, event: JobEvent) -> bool:
+        """Fold one event; whether it was news. Refusals change nothing."""
+        if isinstance(event, (CommandRejected, ReportRefused)):
+            return False
+        if isinstance(event, JobSubmitted) and self.terminal is not None:
+            self._forget()  # the id was forgotten by the scheduler (history limit) and has been submitted anew
+        elif event.revision <= self.revision:
+            return False
+        self.revision = event.revision
+        self.updated_at_ms = event.decided_at_ms
+        self._move(event)
+        return True
+
+    def _move(self, event: JobEvent) -> None:
+        match event:
+            case JobSubmitted():
+                self.status, self.seq, self.due_at_ms = JobStatus.PENDING, event.seq, event.due_at_ms
+                if self.keep_spec:
+                    self.submitted, self.spec = event, event.spec
+            case JobStarted():
+                self.status, self.attempts, self.worker_id = JobStatus.RUNNING, event.attempt, event.worker_id
+                self.started_at_ms = event.decided_at_ms
+            case JobRetryScheduled():
+                self.status, self.due_at_ms, self.error = JobStatus.RETRY_WAIT, event.due_at_ms, event.error
+                self.worker_id = None
+            case JobRescheduled():
+                self.due_at_ms = event.due_at_ms
+            case JobCancelRequested():
+                self.cancel_requested = True
+            case JobCompleted() | JobFailed() | JobTimedOut() | JobCancelled():
+                if isinstance(event, JobFailed):
+                    self.error = event.error
+                self.status, self.terminal, self.worker_id = status_of(event), event, None

@@ -1,0 +1,57 @@
+"""Reading a job's past out of its partition of `events`."""
+
+from collections.abc import Callable
+from typing import cast
+
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
+
+from mainspring.client.errors import EventsUnavailableError
+from mainspring.client.progress import JobEvent
+from mainspring.client.tail import Decoder
+from mainspring.client.watch import Start
+
+__all__ = ["scan"]
+
+BATCH = 10_000
+# A broker that says nothing for this long is given up; each record and each end of the partition starts it anew.
+SILENCE_S = 30.0
+
+
+def scan(
+    make_consumer: Callable[[], Consumer], topic: str, partition: int, key: bytes, start: Start, decode: Decoder
+) -> tuple[list[tuple[JobEvent, int]], int]:
+    """Every committed event of one key from `start` to the end, with its offset; and that end.
+
+    Costs a read of the partition from `start`: about a microsecond a record, of which only those of the key are decoded.
+    Raises `EventsUnavailableError`.
+    """
+    consumer = make_consumer()
+    found: list[tuple[JobEvent, int]] = []
+    try:
+        consumer.assign([TopicPartition(topic, partition, _first_offset(consumer, topic, partition, start))])
+        while True:
+            first = consumer.poll(SILENCE_S)
+            if first is None:
+                raise EventsUnavailableError(f"{topic}[{partition}]", f"no answer within {SILENCE_S:g} s")
+            for message in (first, *consumer.consume(BATCH, 0)):
+                error = message.error()
+                if error is None:
+                    if message.key() == key and (event := decode(cast(bytes, message.value()))) is not None:
+                        found.append((event, cast(int, message.offset())))
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    return found, cast(int, message.offset())
+                elif message.partition() == partition and not error.retriable():
+                    raise EventsUnavailableError(f"{topic}[{partition}]", error.str())
+    except KafkaException as error:
+        raise EventsUnavailableError(f"{topic}[{partition}]", str(error)) from error
+    finally:
+        consumer.close()
+
+
+def _first_offset(consumer: Consumer, topic: str, partition: int, start: Start) -> int:
+    if start.offset is not None:
+        return start.offset
+    if start.time_ms is None:
+        return OFFSET_BEGINNING
+    (at,) = consumer.offsets_for_times([TopicPartition(topic, partition, start.time_ms)], timeout=SILENCE_S)
+    return at.offset if at.offset >= 0 else OFFSET_END
