@@ -1,7 +1,5 @@
 """Alive, ready, started: what each probe answers and why."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from mainspring.telemetry import Health, Loop, Probe
@@ -18,8 +16,8 @@ class Clock:
 
 
 @pytest.fixture
-def clock() -> Iterator[Clock]:
-    yield Clock()
+def clock() -> Clock:
+    return Clock()
 
 
 def test_a_process_without_checks_is_alive_ready_and_started() -> None:

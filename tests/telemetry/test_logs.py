@@ -24,7 +24,7 @@ def restore_logging() -> Iterator[None]:
 
 def test_json_is_one_object_a_line_with_the_time_in_utc_and_the_fields_as_they_were_given() -> None:
     stream = io.StringIO()
-    configure_logging(format="json", stream=stream)
+    configure_logging(style="json", stream=stream)
 
     get_logger("mainspring.test").info("started", port=1, job_id="a\nb")
 
@@ -37,7 +37,7 @@ def test_json_is_one_object_a_line_with_the_time_in_utc_and_the_fields_as_they_w
 
 def test_the_standard_library_goes_the_same_way() -> None:
     stream = io.StringIO()
-    configure_logging(format="json", stream=stream)
+    configure_logging(style="json", stream=stream)
 
     logging.getLogger("other").warning("%d left", 3)
 
@@ -47,20 +47,20 @@ def test_the_standard_library_goes_the_same_way() -> None:
 
 def test_an_exception_stays_on_its_line() -> None:
     stream = io.StringIO()
-    configure_logging(format="json", stream=stream)
+    configure_logging(style="json", stream=stream)
 
     try:
-        raise ValueError("bad")
+        int("bad")
     except ValueError:
         get_logger("x").exception("failed")
 
     (line,) = stream.getvalue().splitlines()
-    assert "ValueError: bad" in json.loads(line)["exception"]
+    assert "ValueError: invalid literal" in json.loads(line)["exception"]
 
 
 def test_less_important_levels_are_left_out() -> None:
     stream = io.StringIO()
-    configure_logging(format="json", level="warning", stream=stream)
+    configure_logging(style="json", level="warning", stream=stream)
 
     get_logger("x").info("quiet")
     get_logger("x").warning("loud")
@@ -70,7 +70,7 @@ def test_less_important_levels_are_left_out() -> None:
 
 def test_auto_is_json_where_no_one_sits_at_a_terminal() -> None:
     stream = io.StringIO()
-    configure_logging(format="auto", stream=stream)
+    configure_logging(style="auto", stream=stream)
 
     get_logger("x").info("hello")
 
@@ -79,7 +79,7 @@ def test_auto_is_json_where_no_one_sits_at_a_terminal() -> None:
 
 def test_console_lines_have_no_colours_off_a_terminal() -> None:
     stream = io.StringIO()
-    configure_logging(format="console", stream=stream)
+    configure_logging(style="console", stream=stream)
 
     get_logger("x").info("hello", n=1)
 

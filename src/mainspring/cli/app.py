@@ -62,7 +62,7 @@ def _root(
     for pair in set_ or ():
         name, separator, value = pair.partition("=")
         if not separator:
-            raise CliError(f"--set {pair} has no value.", next="Write --set NAME=VALUE.", code=ExitCode.USAGE)
+            raise CliError(f"--set {pair} has no value.", hint="Write --set NAME=VALUE.", code=ExitCode.USAGE)
         flags[name] = value
     ctx.obj = Globals(config=config, flags={name: value for name, value in flags.items() if value is not None})
 

@@ -24,13 +24,18 @@ class Globals:
     _settings: "Settings | None" = None
 
     def settings(self, **flags: object) -> "Settings":
-        """The settings; `flags` are a command's own, with dots written as double underscores. Warns once on stderr."""
+        """The settings; `flags` are a command's own, with dots written as double underscores."""
         if self._settings is None or flags:
             from mainspring.settings import Settings
 
             given = {name.replace("__", "."): value for name, value in flags.items()}
             self._settings = Settings.load(flags=self.flags | given, config=self.config)
         return self._settings
+
+    def set(self, name: str, value: object) -> None:
+        """Set one more flag, and forget the settings that were loaded without it."""
+        self.flags[name] = value
+        self._settings = None
 
 
 def globals_of(ctx: typer.Context) -> Globals:

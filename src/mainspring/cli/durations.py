@@ -6,6 +6,8 @@ from datetime import timedelta
 __all__ = ["format_duration", "parse_duration"]
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_MINUTE_S = 60
+_PRECISE_BELOW_S = 10
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
 
 
@@ -29,8 +31,8 @@ def format_duration(seconds: float) -> str:
         return "-" + format_duration(-seconds)
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    if seconds < _MINUTE_S:
+        return f"{seconds:.1f} s" if seconds < _PRECISE_BELOW_S else f"{seconds:.0f} s"
     whole = round(seconds)
     for unit, size, smaller, small in (("d", 86_400, "h", 3_600), ("h", 3_600, "m", 60), ("m", 60, "s", 1)):
         if whole >= size:

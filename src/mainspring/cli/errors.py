@@ -32,14 +32,28 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-class CliError(Exception):
-    """An expected error: `what` went wrong, `why`, and what to do `next`. It is shown without a traceback."""
+# By name, so that nothing is imported to find out; the first that fits counts.
+_CODES = {
+    "JobNotFoundError": ExitCode.NOT_FOUND,
+    "CommandRejectedError": ExitCode.REJECTED,
+    "AlreadyRunningError": ExitCode.REJECTED,
+    "WaitTimeoutError": ExitCode.TIMEOUT,
+    "InvalidJobError": ExitCode.USAGE,
+    "PayloadMismatchError": ExitCode.USAGE,
+    "JobDefinitionError": ExitCode.USAGE,
+    "ProtectedOptionError": ExitCode.USAGE,
+    "ViewUrlError": ExitCode.USAGE,
+}
 
-    def __init__(self, what: str, *, why: str = "", next: str = "", code: ExitCode = ExitCode.FAILURE) -> None:
+
+class CliError(Exception):
+    """An expected error: `what` went wrong, `why`, and what to do next (`hint`). It is shown without a traceback."""
+
+    def __init__(self, what: str, *, why: str = "", hint: str = "", code: ExitCode = ExitCode.FAILURE) -> None:
         super().__init__(what)
         self.what = what
         self.why = why
-        self.next = next
+        self.hint = hint
         self.code = code
 
 
@@ -51,7 +65,7 @@ def as_cli_error(error: BaseException) -> CliError | None:
         return CliError("Interrupted.", code=ExitCode.INTERRUPTED)
     if isinstance(error, ModuleNotFoundError):
         return _missing_extra(error)
-    return _settings(error) or _kafka(error)
+    return _settings(error) or _ours(error) or _kafka(error)
 
 
 def _missing_extra(error: ModuleNotFoundError) -> CliError | None:
@@ -62,7 +76,7 @@ def _missing_extra(error: ModuleNotFoundError) -> CliError | None:
     return CliError(
         f"This command needs the extra [{extra}], which is not installed.",
         why=f"The module {module} is missing: a plain install holds the client alone.",
-        next=f"pip install 'mainspring[{extra}]'",
+        hint=f"pip install 'mainspring[{extra}]'",
     )
 
 
@@ -71,22 +85,26 @@ def _settings(error: BaseException) -> CliError | None:
 
     if not isinstance(error, SettingsError):
         return None
-    lines = str(error).splitlines()
-    return CliError(
-        lines[0].capitalize(),
-        why="\n".join(lines[1:]),
-        next="`mainspring config show` prints every setting with its origin once these are mended.",
-        code=ExitCode.USAGE,
-    )
+    head, *problems = str(error).splitlines()
+    return CliError(head[:1].upper() + head[1:], why="\n".join(line.strip() for line in problems), code=ExitCode.USAGE)
+
+
+def _ours(error: BaseException) -> CliError | None:
+    """What Mainspring raises on purpose says itself what is wrong and what to do; the core's own errors are defects."""
+    module = type(error).__module__
+    if not module.startswith("mainspring.") or module.startswith("mainspring.processors.core"):
+        return None
+    names = {kind.__name__ for kind in type(error).__mro__}
+    code = next((code for name, code in _CODES.items() if name in names), ExitCode.FAILURE)
+    text = str(error) or type(error).__name__
+    return CliError(text[:1].upper() + text[1:], code=code)
 
 
 def _kafka(error: BaseException) -> CliError | None:
-    try:
-        from confluent_kafka import KafkaException
-    except ModuleNotFoundError:
-        return None
+    from confluent_kafka import KafkaException
+
     if not isinstance(error, KafkaException):
         return None
     detail = error.args[0] if error.args else error
     text = detail.str() if hasattr(detail, "str") else str(detail)
-    return CliError("Kafka refused or did not answer.", why=text, next="`mainspring doctor` tells what is wrong.")
+    return CliError("Kafka refused or did not answer.", why=text, hint="`mainspring doctor` tells what is wrong.")

@@ -62,7 +62,7 @@ def status(data_dir: DataDir = None, output: OutputOption = Output.TABLE) -> Non
 
 def _not_running() -> CliError:
     return CliError(
-        "No Kafka of ours is running on this machine.", next="mainspring local kafka start", code=ExitCode.NOT_FOUND
+        "No Kafka of ours is running on this machine.", hint="mainspring local kafka start", code=ExitCode.NOT_FOUND
     )
 
 

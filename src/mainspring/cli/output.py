@@ -140,9 +140,14 @@ def warn(text: str) -> None:
 
 def print_error(error: "CliError") -> None:
     """What, why, what next, on stderr."""
-    console = stderr()
-    console.print(f"[bold red]error[/]   {escape(error.what)}")
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row("[bold red]error[/]", escape(error.what))
     if error.why:
-        console.print("\n".join(f"        {line}" for line in escape(error.why).splitlines()), style="default")
-    if error.next:
-        console.print(f"[bold]next[/]    {escape(error.next)}")
+        grid.add_row("", escape(error.why))
+    if error.hint:
+        grid.add_row("[bold]next[/]", escape(error.hint))
+    stderr().print(grid)

@@ -25,12 +25,13 @@ _HEAD = """# The command line
 
 <!-- Generated from mainspring.cli; do not edit. -->
 
-Data is printed on stdout, everything else on stderr. Commands that print data take `-o json`: one JSON document, times in ISO 8601
-UTC, names that do not change; commands that follow something print one JSON document a line. Tables show local times with their
-zone. Colours and animation appear on a terminal only, and never with `NO_COLOR`.
+Data is printed on stdout, everything else on stderr. Commands that print data take `-o json`: one JSON document, times
+in ISO 8601 UTC, names that do not change; commands that follow something print one JSON document a line. Tables show
+local times with their zone. Colours and animation appear on a terminal only, and never with `NO_COLOR`.
 
-Durations are written like `10s`, `5m`, `1h30m`, `250ms` or `2d`. The options of the root (`--config`, `--bootstrap`, `--prefix`,
-`--set`) may stand anywhere in a command. Every setting can be given by [environment or file](settings.md) as well.
+Durations are written like `10s`, `5m`, `1h30m`, `250ms` or `2d`. The options of the root (`--config`, `--bootstrap`,
+`--prefix`, `--set`) may stand anywhere in a command. Every setting can be given by [environment or file](settings.md)
+as well.
 
 ## Exit codes
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["ago", "iso", "local", "payload_json", "payload_text", "status_text", "until"]
 
 STATUS_STYLES = {
+    "CANCELLING": "yellow",
     "PENDING": "cyan",
     "RUNNING": "bold blue",
     "RETRY_WAIT": "yellow",

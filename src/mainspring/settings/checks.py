@@ -12,7 +12,7 @@ __all__ = ["Check", "check_all", "warnings"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One rule: the settings it looks at (the first is the one to change), and a message when it is broken, else None."""
+    """One rule: the settings it looks at, the first being the one to change, and a message when it is broken."""
 
     paths: tuple[str, ...]
     broken: Callable[["Settings"], str | None]
@@ -78,7 +78,8 @@ def _queues(settings: "Settings") -> str | None:
     unknown = [name for name in settings.worker.queues if name not in settings.queues]
     if not unknown:
         return None
-    return f"{', '.join(unknown)}: no such queue; declare it under `queues` (declared: {', '.join(sorted(settings.queues))})"
+    declared = ", ".join(sorted(settings.queues))
+    return f"{', '.join(unknown)}: no such queue; declare it under `queues` (declared: {declared})"
 
 
 def _sasl_protocol(settings: "Settings") -> str | None:

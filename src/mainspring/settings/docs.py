@@ -22,13 +22,13 @@ Every process and every command reads the same settings. A value is taken from t
 
 1. a flag of the command (`--bootstrap`, `--slots`, `--set worker.slots=4`),
 2. the environment: prefix `MAINSPRING_`, levels separated by two underscores (`MAINSPRING_KAFKA__BOOTSTRAP`),
-3. a file in `/run/secrets` (or `MAINSPRING_SECRETS_DIR`) that is named like the variable, for what must not stand in the environment,
+3. a file in `/run/secrets` (or `MAINSPRING_SECRETS_DIR`) that is named like the variable, for secrets,
 4. `mainspring.toml` in the working directory, or the file that `--config` or `MAINSPRING_CONFIG` names,
 5. the default.
 
-A name that does not exist is an error wherever it stands, and all errors are told at once. `mainspring config show` prints each
-value with its origin; secrets are hidden. In the environment, lists are written with commas and mappings as JSON or one variable
-per entry.
+A name that does not exist is an error wherever it stands, and all errors are told at once. `mainspring config show`
+prints each value with its origin; secrets are hidden. In the environment, lists are written with commas, and mappings
+as JSON or one variable per entry.
 
 ```toml
 # mainspring.toml

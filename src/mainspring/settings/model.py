@@ -40,8 +40,8 @@ __all__ = ["Settings"]
 class Settings(BaseSettings):
     """Everything that can be set, checked as a whole.
 
-    `Settings.load()` reads flags, environment, secret files and `mainspring.toml`, the former winning over the latter, and
-    raises `SettingsError` with all that is wrong. `Settings(kafka={...})` takes what it is given and nothing else.
+    `Settings.load()` reads flags, environment, secret files and `mainspring.toml`, the former winning over the latter,
+    and raises `SettingsError` with all that is wrong. `Settings(kafka={...})` takes what it is given and nothing else.
     """
 
     model_config = SettingsConfigDict(
@@ -100,7 +100,7 @@ class Settings(BaseSettings):
         settings, problems = cls._validate(merged)
         if problems or settings is None:
             raise SettingsError(problems)
-        settings._origins = merged.origins
+        settings._origins = merged.origins  # noqa: SLF001 - its own class
         return settings
 
     def origin(self, path: tuple[str, ...]) -> str:

@@ -66,8 +66,8 @@ class KafkaSection(Section):
     ssl_ca_location: Path | None = None
     """File with the certificates that the brokers' own are checked against; the system's when absent."""
     options: dict[str, OptionValue] = Field(default_factory=dict)
-    """Any librdkafka option (`socket.timeout.ms`), except those that the guarantees rest on. In an environment variable's
-    name underscores stand for dots: `MAINSPRING_KAFKA__OPTIONS__SOCKET_TIMEOUT_MS`."""
+    """Any librdkafka option (`socket.timeout.ms`), except those that the guarantees rest on. In the name of a
+    variable underscores stand for dots: `MAINSPRING_KAFKA__OPTIONS__SOCKET_TIMEOUT_MS`."""
 
     @field_validator("options", mode="before")
     @classmethod
@@ -110,7 +110,7 @@ class SchedulerSection(Section):
     """The scheduler's processes."""
 
     slot: str | None = None
-    """Stable name of this process among the schedulers (a StatefulSet's ordinal); by default host name and a free number."""
+    """Stable name of this process among the schedulers (a StatefulSet's ordinal); by default host name and a number."""
     state_dir: Path | None = None
     """Directory of the local tables (RocksDB), a cache that may be lost; by default in memory."""
     processes: PositiveInt = 1
@@ -137,8 +137,8 @@ class WorkerSection(Section):
     slots: PositiveInt = 10
     """Attempts that run at once in this process."""
     lease_ms: Annotated[int, Field(ge=500, le=3_600_000)] = 10_000
-    """How long a silent worker keeps its attempts; what ran on a dead one runs again after this time. The same for schedulers
-    and workers."""
+    """How long a silent worker keeps its attempts; what ran on a dead one runs again after this time. The same for
+    schedulers and workers."""
     heartbeat_ms: PositiveInt = 3_000
     """How often a worker renews its leases: at least three times per lease."""
     drain_ms: Annotated[int, Field(ge=0)] = 30_000

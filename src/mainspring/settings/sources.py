@@ -56,7 +56,7 @@ def read_layers(
         _from_flags(flags),
         _from_variables(model, environ, "environment {}"),
         _from_variables(model, dict(_secret_files(secrets_dir)), f"file {secrets_dir}/{{}}"),
-        _from_toml(model, config, environ),
+        _from_toml(config, environ),
     ]
 
 
@@ -136,7 +136,7 @@ def _secret_files(directory: Path) -> Iterator[tuple[str, str]]:
             yield entry.name, entry.read_text(encoding="utf-8").strip()
 
 
-def _from_toml(model: type[BaseModel], config: Path | None, environ: Mapping[str, str]) -> Layer:
+def _from_toml(config: Path | None, environ: Mapping[str, str]) -> Layer:
     layer = Layer()
     chosen = config or (Path(environ["MAINSPRING_CONFIG"]) if environ.get("MAINSPRING_CONFIG") else None)
     path = chosen or CONFIG_FILE
@@ -155,7 +155,7 @@ def _from_toml(model: type[BaseModel], config: Path | None, environ: Mapping[str
 
 
 def _resolve(model: type[BaseModel], parts: list[str]) -> Path_ | None:
-    """The setting that a variable's parts name; None when there is none. Case does not matter, except in chosen keys."""
+    """The setting that a variable's parts name, in any case; None when there is none."""
     annotation: Any = model
     path: list[str] = []
     for index, part in enumerate(parts):

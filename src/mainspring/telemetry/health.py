@@ -1,7 +1,7 @@
 """Is this process alive, ready, started? Named checks with reasons.
 
-Liveness asks only whether the process's own loops come round: a broker that cannot be reached must not restart every pod.
-A loop that turns but gets nothing done although there is something to do is told apart by `Loop.progress`.
+Liveness asks only whether the process's own loops come round: a broker that cannot be reached must not restart every
+pod. A loop that turns but gets nothing done although there is something to do is told apart by `Loop.progress`.
 """
 
 from collections.abc import Callable
@@ -40,8 +40,9 @@ class Report:
 
 
 class Loop:
-    """The pulse of one loop. Call `beat` each time it comes round, `working` when it has something to do, and `progress`
-    when it got something done; any thread may read the ages.
+    """The pulse of one loop; any thread may read the ages.
+
+    Call `beat` each time it comes round, `working` when it has something to do, `progress` when it got something done.
     """
 
     def __init__(self, role: str, clock: Callable[[], float] = monotonic) -> None:
@@ -87,7 +88,7 @@ class Health:
         self._checks: dict[Probe, dict[str, Check]] = {probe: {} for probe in Probe}
 
     def live(self, name: str, check: Check) -> None:
-        """Add a check whose failure means that only a restart helps. It must not depend on a broker's being reachable."""
+        """Add a check whose failure means that only a restart helps. It must not depend on a broker."""
         self._add(Probe.LIVE, name, check)
 
     def ready(self, name: str, check: Check) -> None:
@@ -99,7 +100,7 @@ class Health:
         self._add(Probe.STARTUP, name, check)
 
     def loop(self, role: str, *, max_age_s: float, max_stall_s: float | None = None) -> Loop:
-        """Watch a loop: alive while it comes round within `max_age_s`, ready while work does not lie longer than `max_stall_s`."""
+        """Watch a loop: alive while it comes round in `max_age_s`, ready while no work lies longer than `max_stall_s`."""
         loop = Loop(role, self._clock)
         self.live(f"{role} loop", lambda: _too_old(loop, max_age_s))
         if max_stall_s is not None:

@@ -12,13 +12,13 @@ __all__ = ["configure_logging", "get_logger"]
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
-def configure_logging(*, format: str = "auto", level: str = "info", stream: TextIO | None = None) -> None:
+def configure_logging(*, style: str = "auto", level: str = "info", stream: TextIO | None = None) -> None:
     """Send structlog's and the standard library's records to `stream` (stderr) as `console` or `json` lines.
 
     `auto` is `console` on a terminal and `json` elsewhere. Colours follow the terminal and `NO_COLOR`.
     """
     out = stream or sys.stderr
-    as_json = format == "json" or (format == "auto" and not out.isatty())
+    as_json = style == "json" or (style == "auto" and not out.isatty())
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,

@@ -88,7 +88,7 @@ _kinds_lock = Lock()
 
 
 def kind_label(name: str) -> str:
-    """The job name as a label value; `other` once `MAX_KINDS` different names have been seen, so that labels stay bounded."""
+    """The job name as a label value; `other` for new names once `MAX_KINDS` have been seen: labels stay bounded."""
     if name in _kinds:
         return name
     with _kinds_lock:

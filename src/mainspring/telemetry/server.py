@@ -19,7 +19,7 @@ _PROBES = {"/livez": Probe.LIVE, "/readyz": Probe.READY, "/startupz": Probe.STAR
 
 
 class TelemetryServer:
-    """Serves the metrics of `registry` and the checks of `health` from daemon threads, on loopback unless told otherwise.
+    """Serves the metrics of `registry` and the checks of `health` from daemon threads.
 
     Use it as a context manager, or `start` and `stop`. With port 0 the system chooses; `url` tells the address.
     """
@@ -98,9 +98,9 @@ class _Handler(BaseHTTPRequestHandler):
             known = ", ".join(["/metrics", *_PROBES])
             self._answer(HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8", f"Not here. There are {known}.\n".encode())
 
-    do_HEAD = do_GET
+    do_HEAD = do_GET  # noqa: N815 - http.server's name
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *_: object) -> None:
         """Say nothing: a probe every second would bury what matters."""
 
     def _answer(self, status: HTTPStatus, content_type: str, body: bytes) -> None:

@@ -1,0 +1,120 @@
+"""`mainspring job get|list`: from the view."""
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mainspring.cli.context import settings_of
+from mainspring.cli.errors import CliError, ExitCode
+from mainspring.cli.job_page import print_page
+from mainspring.cli.jobs_view import COLUMNS, attempt_json, detail_json, event_json, summary_json, summary_row
+from mainspring.cli.options import Duration, JobId, OrderName, PriorityName, StatusName
+from mainspring.cli.output import Output, OutputOption, note, print_json, print_table
+from mainspring.cli.show import STATUS_STYLES
+
+if TYPE_CHECKING:
+    from mainspring.processors.projector.view import JobCounts, View
+    from mainspring.settings import Settings
+
+
+def get(ctx: typer.Context, job_id: JobId, output: OutputOption = Output.TABLE) -> None:
+    """Show one job: where it stands, its terms, its attempts and its whole history."""
+    with open_view(settings_of(ctx)) as view:
+        job = view.get(job_id)
+        if job is None:
+            raise not_found(job_id)
+        attempts, events = view.attempts(job_id), view.events(job_id)
+    if output is Output.JSON:
+        parts = {"attempts": [attempt_json(each) for each in attempts], "events": [event_json(each) for each in events]}
+        print_json(detail_json(job) | parts)
+    else:
+        print_page(job, attempts, events)
+
+
+def list_(
+    ctx: typer.Context,
+    status: Annotated[
+        list[StatusName] | None, typer.Option(help="Only jobs in this state; may be repeated.", case_sensitive=False)
+    ] = None,
+    queue: Annotated[str | None, typer.Option(help="Only this queue.", metavar="NAME")] = None,
+    name: Annotated[str | None, typer.Option(help="Only jobs of this name.", metavar="NAME")] = None,
+    tenant: Annotated[str | None, typer.Option(help="Only this tenant.", metavar="NAME")] = None,
+    tag: Annotated[str | None, typer.Option(help="Only jobs with this tag.", metavar="TAG")] = None,
+    priority: Annotated[PriorityName | None, typer.Option(help="Only this priority.", case_sensitive=False)] = None,
+    search: Annotated[str | None, typer.Option(help="Part of the id or of the name.", metavar="TEXT")] = None,
+    since: Annotated[
+        Duration, typer.Option(help="Submitted within this time: 10m, 2h, 1d.", metavar="DURATION")
+    ] = None,
+    order: Annotated[OrderName, typer.Option(help="Which come first.")] = OrderName.NEWEST,
+    limit: Annotated[int, typer.Option(help="Jobs on a page.", min=1, max=500)] = 50,
+    cursor: Annotated[str | None, typer.Option(help="Go on behind a page: its next_cursor.", metavar="TEXT")] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List jobs, the newest first."""
+    from mainspring.processors.projector.view import JobFilter, JobOrder
+    from mainspring.schemas.common import JobStatus, Priority
+
+    now_ms = time.time_ns() // 1_000_000
+    filters = JobFilter(
+        status=tuple(JobStatus[each.value] for each in status or ()),
+        queue=queue,
+        name=name,
+        tenant=tenant,
+        tag=tag,
+        priority=None if priority is None else Priority[priority.value],
+        since_ms=None if since is None else now_ms - round(since.total_seconds() * 1000),
+        text=search,
+    )
+    with open_view(settings_of(ctx)) as view:
+        try:
+            page = view.list(filters, order=JobOrder(order.value), limit=limit, cursor=cursor)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--cursor") from None
+        counts = view.counts()
+    if output is Output.JSON:
+        print_json({"jobs": [summary_json(job) for job in page.jobs], "next_cursor": page.next_cursor})
+        return
+    empty = (
+        "No job matches." if filters != JobFilter() else "No jobs yet. Submit one: [bold]mainspring job submit NAME[/]"
+    )
+    print_table(COLUMNS, (summary_row(job, now_ms) for job in page.jobs), empty=empty)
+    if counts.total:
+        note(_counts(counts))
+    if page.next_cursor:
+        note(f"[dim]More: --cursor {page.next_cursor}[/]")
+
+
+def open_view(settings: "Settings") -> "View":
+    """The reader of the view; says how to get a view when there is none."""
+    from mainspring.processors.projector import ViewAbsentError
+    from mainspring.processors.projector.view import View
+
+    try:
+        return View(settings.view.url.get_secret_value())
+    except ViewAbsentError as error:
+        raise CliError(
+            f"There is no view at {settings.view.url}.",
+            why=str(error),
+            hint="Run `mainspring projector` (or `mainspring dev`), or set view.url to the view that one writes. "
+            "`mainspring log history JOB_ID` reads the log itself and needs no view.",
+        ) from error
+
+
+def not_found(job_id: str) -> CliError:
+    """No such job."""
+    return CliError(
+        f"There is no job {job_id!r} in the view.",
+        why="The id is wrong, or the view has not come so far, or another installation (topics.prefix) has it.",
+        hint="`mainspring job list --search TEXT` looks for it.",
+        code=ExitCode.NOT_FOUND,
+    )
+
+
+def _counts(counts: "JobCounts") -> str:
+    parts = [
+        f"[{STATUS_STYLES[status.name]}]{number} {status.name}[/]"
+        for status, number in sorted(counts.by_status.items())
+        if number
+    ]
+    return f"\n[dim]{counts.total} jobs in all:[/] " + "[dim],[/] ".join(parts)

@@ -1,0 +1,106 @@
+"""`mainspring job cancel|retry|reschedule`."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mainspring.cli.connect import open_client
+from mainspring.cli.context import settings_of
+from mainspring.cli.errors import CliError, ExitCode
+from mainspring.cli.job_submit import print_result, print_submitted
+from mainspring.cli.options import Duration, Instant, JobId, Reason, duration, instant
+from mainspring.cli.output import Output, OutputOption, note, print_json
+from mainspring.cli.show import ago, iso, local
+
+if TYPE_CHECKING:
+    from mainspring.client import CancelOutcome
+
+
+def cancel(ctx: typer.Context, job_id: JobId, *, reason: Reason = "", output: OutputOption = Output.TABLE) -> None:
+    """Cancel a job: at once while it waits; a running attempt is told to stop, and only its success can win.
+
+    Exit code 4 when the job had ended already, 3 when there is none.
+    """
+    with open_client(settings_of(ctx)) as client:
+        outcome = client.cancel(job_id, reason)
+    if outcome.code == "UNKNOWN_JOB":
+        raise CliError(
+            f"There is no job {job_id!r}.",
+            why="The scheduler does not know this id; finished jobs are forgotten after history.max_age_s.",
+            hint="`mainspring job list` shows what there is.",
+            code=ExitCode.NOT_FOUND,
+        )
+    if output is Output.JSON:
+        print_json(_outcome(outcome))
+    if not outcome.took_effect and not outcome.pending:
+        status = outcome.status.name if outcome.status is not None else "not cancelled"
+        raise CliError(
+            f"The cancel of {job_id!r} came too late: the job is {status}.",
+            why="What has ended stays as it ended.",
+            code=ExitCode.REJECTED,
+        )
+    if output is not Output.JSON:
+        note(
+            "[green]cancelled[/]"
+            if outcome.took_effect
+            else "[yellow]cancelling[/]: the attempt was told to stop; the job ends CANCELLED unless it succeeds"
+        )
+
+
+def retry(
+    ctx: typer.Context,
+    job_id: JobId,
+    *,
+    new_id: Annotated[str | None, typer.Option(help="Id of the new job; drawn if not given.", metavar="TEXT")] = None,
+    reason: Reason = "",
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until the new job has ended, and print its result.")
+    ] = False,
+    wait_timeout: Annotated[
+        Duration, typer.Option(parser=duration, help="Give up waiting after this time.", metavar="DURATION")
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Run a job that has ended once more, as a new job with the same terms."""
+    with open_client(settings_of(ctx)) as client:
+        handle = client.retry(job_id, reason, new_job_id=new_id)
+        if wait:
+            print_result(handle, wait_timeout, output)
+        else:
+            print_submitted(handle.job_id, output)
+
+
+def reschedule(
+    ctx: typer.Context,
+    job_id: JobId,
+    *,
+    delay: Annotated[
+        Duration, typer.Option(parser=duration, help="Run it after this time: 10s, 5m, 2h.", metavar="DURATION")
+    ] = None,
+    at: Annotated[
+        Instant,
+        typer.Option(parser=instant, help="Run it at this time (ISO 8601; local without a zone).", metavar="TIME"),
+    ] = None,
+    reason: Reason = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Give a waiting job another time."""
+    if (delay is None) == (at is None):
+        raise typer.BadParameter("give one of --delay and --at", param_hint="--at")
+    with open_client(settings_of(ctx)) as client:
+        due_at = client.reschedule(job_id, run_at=at, delay=delay, reason=reason)
+    due_ms = round(due_at.timestamp() * 1000)
+    if output is Output.JSON:
+        print_json({"job_id": job_id, "due_at": iso(due_ms)})
+    else:
+        note(f"due {local(due_ms)} ({ago(due_ms)})")
+
+
+def _outcome(outcome: "CancelOutcome") -> dict[str, Any]:
+    return {
+        "job_id": outcome.job_id,
+        "took_effect": outcome.took_effect,
+        "pending": outcome.pending,
+        "status": outcome.status.name if outcome.status is not None else None,
+        "code": outcome.code,
+    }
