@@ -11,11 +11,17 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from mainspring.local import EmbeddedKafka
+from tests.support import skips
 from tests.support.shared_broker import NoBrokerError, SharedBroker, ask
 
 _ADDRESS = "shared_broker_address"
 _DELETE_TIMEOUT_S = 30.0
 _shared_broker = SharedBroker()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let no test be skipped in CI unless it is listed with its reason."""
+    skips.install(config)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,0 +1,65 @@
+# Mainspring. Needs Python 3.11 or newer and make, nothing else.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# What the demo needs, and what the tests and checks need beyond it.
+RUN_EXTRAS := scheduler,worker,local
+DEV_EXTRAS := $(RUN_EXTRAS),postgres,registry,dev
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+INSTALL := $(PIP) install --quiet --constraint constraints.txt
+# The time limits of the tests hold for two at once on two cores; `make test TESTS=tests/core WORKERS=0` runs a part in
+# this process alone.
+WORKERS ?= 2
+TESTS ?= tests
+PYTEST_ARGS ?=
+
+.PHONY: help demo test check venv bench constraints clean
+
+help: ## Show this
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[36m%-12s\033[0m %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV)/.run ## A whole life: Kafka, schedulers, workers, a mix of jobs, kill -9, and the proof (needs nothing but Python)
+	@$(BIN)/mainspring demo
+
+test: $(VENV)/.dev ## All tests, on a real broker that they share
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS) $(TESTS)
+
+check: $(VENV)/.dev ## Lint, format, types, import contracts, generated docs, compose file
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy src topics processors workers schemas tests
+	$(BIN)/lint-imports --no-logo
+	$(if $(wildcard tools/generate_docs.py),$(BIN)/python tools/generate_docs.py --check)
+	$(BIN)/python -m pytest -q tests/house
+
+venv: $(VENV)/.dev ## Set up .venv with everything that the tests and checks need
+
+bench: $(VENV)/.run ## Measure throughput, latency, herd, restart and idle, each beside the limit of this machine
+	@for figure in throughput latency herd restart idle; do $(BIN)/mainspring bench $$figure || exit 1; done
+
+constraints: $(VENV)/.dev ## Renew constraints.txt from what is installed, after an upgrade that passes the tests
+	@{ head -n 1 constraints.txt; $(PIP) freeze --exclude-editable; } > constraints.new && mv constraints.new constraints.txt
+
+clean: ## Remove .venv, caches and build results
+	rm -rf $(VENV) build dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp each, so that a warm start costs nothing.
+$(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing Mainspring into $(VENV) …" >&2
+	@$(INSTALL) --editable '.[$(RUN_EXTRAS)]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	@echo "Installing what the tests and checks need …" >&2
+	@$(INSTALL) --editable '.[$(DEV_EXTRAS)]'
+	@touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Mainspring needs Python 3.11 or newer and $(PYTHON) is not; name another: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "$(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
