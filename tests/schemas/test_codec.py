@@ -241,7 +241,7 @@ def test_a_transaction_position_given_to_encode_takes_the_place_of_the_events_ow
     assert decoded == replace(_started(), txn=txn)
 
 
-@pytest.mark.parametrize("kind", sorted(EVENT_TYPES, key=lambda kind: kind.__name__), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in EVENT_TYPES], ids=lambda kind: kind.__name__)
 def test_every_event_ends_with_its_transaction_position(kind: type[Any]) -> None:
     assert dataclasses.fields(kind)[-1].name == "txn"
 

@@ -47,7 +47,7 @@ def python_type(kind: AvroType) -> Any:
     if isinstance(kind, str):
         return PRIMITIVES[kind]
     if kind["type"] == "array":
-        return tuple[python_type(kind["items"]), ...]
+        return tuple.__class_getitem__((python_type(kind["items"]), ...))
     return class_of(kind["name"])
 
 

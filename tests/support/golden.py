@@ -10,7 +10,7 @@ from typing import Any
 
 from mainspring.schemas import Codec
 from mainspring.schemas.avro_types import AvroType, SchemaFile, newest
-from mainspring.schemas.records import class_of
+from mainspring.schemas.records import ENUMS, class_of
 from tests.support.avro import to_plain
 
 __all__ = ["GOLDEN", "body_of", "example", "golden_path", "values_of"]
@@ -45,7 +45,7 @@ def example(kind: AvroType, name: str, number: int) -> Any:
     if kind["type"] == "array":
         return (example(kind["items"], name, 1), example(kind["items"], name, 2))
     if kind["type"] == "enum":
-        return list(class_of(kind["name"]))[-1]
+        return list(ENUMS[kind["name"]])[-1]
     values = {field["name"]: example(field["type"], field["name"], place) for place, field in enumerate(kind["fields"])}
     return class_of(kind["name"])(**values)
 

@@ -7,7 +7,7 @@ from hypothesis.strategies import SearchStrategy
 
 from mainspring.schemas import JobSpec, Priority, Record, SubmitJob, limits
 from mainspring.schemas.avro_types import AvroType, newest
-from mainspring.schemas.records import RECORDS, class_of
+from mainspring.schemas.records import ENUMS, RECORDS, class_of
 
 __all__ = ["any_record", "ids", "records", "specs", "submits"]
 
@@ -48,7 +48,7 @@ def _values(kind: AvroType) -> SearchStrategy[Any]:
     if kind["type"] == "array":
         return st.lists(_values(kind["items"]), max_size=5).map(tuple)
     if kind["type"] == "enum":
-        return st.sampled_from(list(class_of(kind["name"])))
+        return st.sampled_from(list(ENUMS[kind["name"]]))
     return st.builds(class_of(kind["name"]), **{field["name"]: _values(field["type"]) for field in kind["fields"]})
 
 
@@ -62,7 +62,9 @@ _PRINTABLE = st.characters(exclude_categories=["C", "Z"]).filter(str.isprintable
 
 def specs() -> SearchStrategy[JobSpec]:
     """Specifications that every check lets pass."""
-    start = st.fixed_dictionaries({}) | st.fixed_dictionaries({"run_at_ms": _instants()})
+    start: SearchStrategy[dict[str, int]] = st.fixed_dictionaries({}) | st.fixed_dictionaries(
+        {"run_at_ms": _instants()}
+    )
     start |= st.fixed_dictionaries({"delay_ms": st.integers(0, limits.DELAY_MAX_MS)})
     rest = st.fixed_dictionaries(
         {

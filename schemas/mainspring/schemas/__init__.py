@@ -1,4 +1,4 @@
-"""The language: every record, enum and code, the codec, and what can go wrong. Bounds are in `mainspring.schemas.limits`."""
+"""The language: every record, enum and code, the codec, and what can go wrong. Bounds are in `limits`."""
 
 from mainspring.schemas.attempts import (
     AttemptCancelled,

@@ -33,17 +33,19 @@ class SchemaFile:
 
     @property
     def full_name(self) -> str:
+        """Name of the record with its namespace, as registries and messages have it."""
         return f"{NAMESPACE}.{self.record}"
 
 
 @cache
 def schema_files() -> tuple[SchemaFile, ...]:
     """All schema files of the package, sorted by path, versions in order."""
-    found = []
-    for group in files("mainspring.schemas").joinpath("avro").iterdir():
-        for file in group.iterdir():
-            if file.name.endswith(".avsc"):
-                found.append(_read(group.name, file.name, file.read_bytes().decode("utf-8")))
+    found = [
+        _read(group.name, file.name, file.read_bytes().decode("utf-8"))
+        for group in files("mainspring.schemas").joinpath("avro").iterdir()
+        for file in group.iterdir()
+        if file.name.endswith(".avsc")
+    ]
     return tuple(sorted(found, key=lambda each: (each.group, each.record, each.version)))
 
 

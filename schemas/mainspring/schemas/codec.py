@@ -134,7 +134,7 @@ def _decoder(record: str) -> Decode:
 
 
 def _bare(schema: Any) -> Any:
-    """A schema without what does not change its encoding: documentation, and the namespace that parts inherit anyway."""
+    """A schema without what does not change its encoding: documentation, and namespaces, which parts inherit."""
     if isinstance(schema, dict):
         return {key: _bare(value) for key, value in schema.items() if key not in {"doc", "namespace"}}
     return [_bare(each) for each in schema] if isinstance(schema, list) else schema

@@ -8,14 +8,14 @@ How records are built: a frozen dataclass sets each slot through `object.__setat
 the value. The generated text fills an instance of a *twin* (same slots, same bases, not frozen) and then gives it the
 frozen class; the interpreter checks that both have the same layout.
 
-What the decoders rely on: indexing beyond the end raises, slicing beyond it stops, and the index then stands behind the end,
-which the check at the end finds. So no length that a record claims is ever allocated.
+What the decoders rely on: indexing beyond the end raises, slicing beyond it stops, and the index then stands behind the
+end, which the check at the end finds. So no length that a record claims is ever allocated.
 """
 
 import struct
 from collections.abc import Callable
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
 from mainspring.schemas import varint
 from mainspring.schemas.avro_types import AvroType
@@ -55,7 +55,7 @@ def compile_encoder(schema: dict[str, Any]) -> Encode:
 
 
 def _write_record(source: Source, schema: dict[str, Any], target: str) -> list[str]:
-    """Adds the lines that encode the record in variable `target`; returns the expressions whose values are its bytes."""
+    """Adds the lines that encode the record in variable `target`; returns expressions, whose values are its bytes."""
     if not issubclass(class_of(schema["name"]), RemembersBytes):
         return _write_fields(source, schema, target)
     whole = source.name("whole")
@@ -145,10 +145,9 @@ def _write_union(source: Source, kinds: list[Any], value: str) -> str:
 
 def _nullable(kinds: list[Any]) -> AvroType:
     """The other branch of a union with null first, the only unions of the language."""
-    if len(kinds) != 2 or kinds[0] != "null":
-        raise ValueError(f"only unions of null and one other type are supported, not {kinds}")
-    other: AvroType = kinds[1]
-    return other
+    null, other = kinds
+    assert null == "null", kinds
+    return cast(AvroType, other)
 
 
 def _write_array(source: Source, items: AvroType, value: str) -> str:
@@ -197,7 +196,7 @@ def _read_record(source: Source, schema: dict[str, Any]) -> str:
     if remembers:
         source.add(f"{start} = i")
     for is_run, run in groupby(schema["fields"], key=lambda field: _absence(field["type"]) is not None):
-        _read_fields(source, list(run), record, is_run)
+        _read_fields(source, list(run), record, is_run=is_run)
     if remembers:
         source.add(f"{record}._encoded = d[{start}:i]")
     source.add(f"{record}.__class__ = {source.refer('class', kind)}")
@@ -211,18 +210,18 @@ def _absence(kind: AvroType) -> str | None:
     return "()" if isinstance(kind, dict) and kind["type"] == "array" else None
 
 
-def _read_fields(source: Source, fields: list[dict[str, Any]], record: str, is_run: bool) -> None:
+def _read_fields(source: Source, fields: list[dict[str, Any]], record: str, *, is_run: bool) -> None:
     """Neighbours that are mostly absent are compared with as many zero bytes at once."""
     if not is_run or len(fields) == 1:
         for field in fields:
-            _read(source, field["type"], f"{record}.{field['name']}", _is_instant(field["name"]))
+            _read(source, field["type"], f"{record}.{field['name']}", instant=_is_instant(field["name"]))
         return
     count = len(fields)
     with source.block(rf"if d[i : i + {count}] == {bytes(count)!r}:"):
         source.add(*(f"{record}.{field['name']} = {_absence(field['type'])}" for field in fields), f"i += {count}")
     with source.block("else:"):
         for field in fields:
-            _read(source, field["type"], f"{record}.{field['name']}", _is_instant(field["name"]))
+            _read(source, field["type"], f"{record}.{field['name']}", instant=_is_instant(field["name"]))
 
 
 def _is_instant(name: str) -> bool:
@@ -230,10 +229,10 @@ def _is_instant(name: str) -> bool:
     return name.endswith(("_at_ms", "deadline_ms"))
 
 
-def _read(source: Source, kind: AvroType, target: str, instant: bool = False) -> None:
+def _read(source: Source, kind: AvroType, target: str, *, instant: bool = False) -> None:
     """Adds the lines that decode a value at `i` into `target` and move `i` behind it."""
     if isinstance(kind, list):
-        _read_union(source, kind, target, instant)
+        _read_union(source, kind, target, instant=instant)
         return
     name = kind if isinstance(kind, str) else kind["type"]
     if name == "record":
@@ -247,12 +246,12 @@ def _read(source: Source, kind: AvroType, target: str, instant: bool = False) ->
         members = {member.value * 2: member for member in ENUMS[kind["name"]]}
         source.add(f"{target} = {source.refer('members', members)}[d[i]]", "i += 1")
     elif name in {"long", "int"}:
-        _read_integer(source, name, target, instant)
+        _read_integer(source, name, target, instant=instant)
     else:
         _read_primitive(source, name, target)
 
 
-def _read_integer(source: Source, name: str, target: str, instant: bool) -> None:
+def _read_integer(source: Source, name: str, target: str, *, instant: bool) -> None:
     source.add("z = d[i]")
     with source.block("if z < 128:"):
         source.add(f"{target} = (z >> 1) ^ -(z & 1)", "i += 1")
@@ -287,12 +286,12 @@ def _read_length(source: Source, name: str) -> None:
         source.add(f"{name} >>= 1", "i += 1")
 
 
-def _read_union(source: Source, kinds: list[Any], target: str, instant: bool) -> None:
+def _read_union(source: Source, kinds: list[Any], target: str, *, instant: bool) -> None:
     source.add("z = d[i]", "i += 1")
     with source.block("if z == 0:"):
         source.add(f"{target} = None")
     with source.block("elif z == 2:"):
-        _read(source, _nullable(kinds), target, instant)
+        _read(source, _nullable(kinds), target, instant=instant)
     with source.block("else:"):
         source.add(f'raise {source.refer("malformed", varint.MalformedError)}("no such branch of a union")')
 

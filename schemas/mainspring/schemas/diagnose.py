@@ -7,6 +7,7 @@ from mainspring.schemas.records import class_of
 
 __all__ = ["find_misfit"]
 
+_QUOTED_CHARS = 60
 _BITS = {"int": 31, "long": 63}
 _CLASSES: dict[str, type[Any]] = {
     "int": int,
@@ -63,4 +64,4 @@ def _misfit_of_primitive(kind: str, value: object, path: str) -> tuple[str, str]
 
 def _describe(value: object) -> str:
     text = repr(value)
-    return f"{text if len(text) <= 60 else text[:60] + '…'} ({type(value).__name__})"
+    return f"{text if len(text) <= _QUOTED_CHARS else text[:_QUOTED_CHARS] + '…'} ({type(value).__name__})"

@@ -14,9 +14,9 @@ class SchemaError(MainspringError):
 
 
 class UnreadableRecordError(SchemaError):
-    """Bytes from a topic that are no record of the language. They belong on `dead-letters`; reading them again cannot help.
+    """Bytes from a topic that are no record of the language: for `dead-letters`, reading them again cannot help.
 
-    `reason` tells whether the bytes are broken (UNDECODABLE) or of a type that this version does not know (UNKNOWN_TYPE).
+    `reason` tells whether they are broken (UNDECODABLE) or of a type that this version does not know (UNKNOWN_TYPE).
     """
 
     def __init__(self, reason: DeadLetterReason, detail: str) -> None:
@@ -41,4 +41,4 @@ class UnwritableRecordError(SchemaError):
 
 
 class RegistryError(SchemaError):
-    """The schema registry did not answer, or lacks a schema. The record may be fine: ask again, do not dead-letter it."""
+    """The schema registry did not answer, or lacks a schema. The record may be fine: ask again, no dead letter."""

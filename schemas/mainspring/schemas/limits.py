@@ -7,6 +7,7 @@ bounds, or the first `Problem`.
 
 import math
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -154,9 +155,10 @@ def _invalid(field: str, message: str) -> Problem:
 
 
 def check_text(text: object, field: str, max_chars: int, *, empty: bool = False) -> Problem | None:
-    """Checks a line of text: a string of printable characters (Unicode's letters, marks, digits, signs and the plain
-    space; no control character, no NUL, no line break, no lone surrogate), at most `max_chars` of them.
+    """Checks a line of text: a string of printable characters, at most `max_chars` of them.
 
+    Printable are Unicode's letters, marks, digits, signs and the plain space: no control character, no NUL, no line
+    break, no lone surrogate.
     Nothing is normalised: text in NFC and in NFD are two different texts.
     """
     if not isinstance(text, str):
@@ -168,7 +170,7 @@ def check_text(text: object, field: str, max_chars: int, *, empty: bool = False)
     if text.isprintable():
         return None
     index = next(index for index, char in enumerate(text) if not char.isprintable())
-    what = "lone surrogate" if 0xD800 <= ord(text[index]) <= 0xDFFF else "character that is not printable"
+    what = "lone surrogate" if unicodedata.category(text[index]) == "Cs" else "character that is not printable"
     return _invalid(field, f"has a {what} (U+{ord(text[index]):04X}) at index {index}")
 
 
@@ -186,8 +188,10 @@ def check_name(text: object, field: str = "name") -> Problem | None:
 
 
 def check_queue(text: object, field: str = "queue") -> Problem | None:
-    """Checks the name of a queue, which is part of topic names: ASCII letters, digits, `-` and `_`, the latter two not at
-    its ends. No dot: Kafka refuses a topic `a.b` beside `a_b`."""
+    """Checks the name of a queue: ASCII letters, digits, `-` and `_`, the latter two not at its ends.
+
+    It is part of topic names. No dot: Kafka refuses a topic `a.b` beside `a_b`.
+    """
     problem = check_text(text, field, QUEUE_MAX_CHARS)
     if problem is None and isinstance(text, str) and not _QUEUE.fullmatch(text):
         return _invalid(
@@ -241,7 +245,8 @@ def check_payload(payload: object, field: str = "payload") -> Problem | None:
     if not isinstance(payload, bytes):
         return _invalid(field, f"must be bytes, not {type(payload).__name__}")
     if len(payload) > PAYLOAD_MAX_BYTES:
-        message = f"{field} has {len(payload)} bytes, more than {PAYLOAD_MAX_BYTES}; put the data elsewhere and its address here"
+        size = f"{len(payload)} bytes, more than {PAYLOAD_MAX_BYTES}"
+        message = f"{field} has {size}; put the data elsewhere and its address here"
         return Problem(code=RejectCode.PAYLOAD_TOO_LARGE, field=field, message=message)
     return None
 

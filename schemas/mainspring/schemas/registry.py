@@ -40,9 +40,9 @@ def registry_client(url: str, options: Mapping[str, Any]) -> "SchemaRegistryClie
 
 
 class RegistryIds:
-    """Ids as the registry gives them. Those of our own schemas are looked up at once, so that no write waits for one later.
+    """Ids as the registry gives them; our own are looked up at once, so that no write waits for one later.
 
-    Raises `RegistryError` if the registry lacks one of our schemas: they are registered by `topics apply`, never on the fly.
+    Raises `RegistryError` if the registry lacks one of our schemas: `topics apply` registers them, never a write.
     """
 
     def __init__(self, client: "SchemaRegistryClient", subjects: Iterable[Subject]) -> None:
@@ -65,12 +65,14 @@ class RegistryIds:
         return schema_id
 
     def id_of(self, file: SchemaFile) -> int:
+        """The id of one of our own schemas."""
         schema_id = self._ids.get(file.record)
         if schema_id is None:
             raise RegistryError(f"no subject of this installation holds {file.full_name}")
         return schema_id
 
     def schema_of(self, schema_id: int) -> dict[str, Any] | None:
+        """The schema behind an id, None if there is none; the client's cache answers from the second time on."""
         try:
             text = self._client.get_schema(schema_id).schema_str
         except Exception as error:
@@ -84,8 +86,9 @@ class RegistryIds:
 def publish_schemas(
     client: "SchemaRegistryClient", subjects: Iterable[Subject], compatibility: str | None = COMPATIBILITY
 ) -> int:
-    """Registers every version of every record under its subjects, oldest first, and has the registry refuse what breaks
-    `compatibility` (None leaves that as it is). Registering again changes nothing. Returns the number of subjects.
+    """Registers every version of every record under its subjects, oldest first; returns the number of subjects.
+
+    The registry is told to refuse what breaks `compatibility` (None leaves that as it is). Again changes nothing.
 
     Raises `RegistryError` at the first schema that the registry refuses.
     """

@@ -1,4 +1,4 @@
-"""Reads records of other schema versions, through Avro's schema resolution: new fields are skipped, missing ones defaulted."""
+"""Reads records of other schema versions by Avro's resolution: new fields are skipped, missing ones get defaults."""
 
 import io
 from typing import Any

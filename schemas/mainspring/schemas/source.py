@@ -44,6 +44,7 @@ class Source:
 
     @property
     def text(self) -> str:
+        """The source text so far."""
         return "\n".join(self._lines) + "\n"
 
     def compile(self, label: str) -> Callable[..., Any]:

@@ -24,6 +24,12 @@ __all__ = [
 MEMO_SIZE = 8192
 """Entries that a memo holds before it starts anew: enough for a batch, small enough for the processor's cache."""
 
+_MORE = 128
+"""Set in every byte but the last."""
+_LONG_MAX_BYTES = 10
+_INSTANT_BYTES = 6
+_LENGTHS_SIZE = 1024
+
 _INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
 _LONG_MIN, _LONG_MAX = -(1 << 63), (1 << 63) - 1
 
@@ -35,8 +41,8 @@ class MalformedError(SchemaError):
 def _pack(number: int) -> bytes:
     zigzag = (number << 1) ^ (number >> 63)
     out = bytearray()
-    while zigzag > 127:
-        out.append(zigzag & 127 | 128)
+    while zigzag >= _MORE:
+        out.append(zigzag & 127 | _MORE)
         zigzag >>= 7
     out.append(zigzag)
     return bytes(out)
@@ -47,9 +53,9 @@ _SMALL = {number: _pack(number) for number in range(-64, 1024)}
 INTS: dict[int, bytes] = dict(_SMALL)
 LONGS: dict[int, bytes] = dict(_SMALL)
 INSTANTS: dict[bytes, int] = {}
-"""Six bytes, the length of an instant in milliseconds from 1971 to 2039, to their value. No integer is a prefix of another."""
+"""Six bytes, the length of an instant in milliseconds until 2039, to their value. No integer is a prefix of another."""
 
-LENGTHS: tuple[bytes, ...] = tuple(_pack(number) for number in range(1024))
+LENGTHS: tuple[bytes, ...] = tuple(_pack(number) for number in range(_LENGTHS_SIZE))
 
 
 def long_bytes(number: int) -> bytes:
@@ -68,7 +74,7 @@ def int_bytes(number: int) -> bytes:
 
 def length_bytes(length: int) -> bytes:
     """Encodes the length of a string, of bytes, or of an array block."""
-    return LENGTHS[length] if length < 1024 else _pack(length)
+    return LENGTHS[length] if length < _LENGTHS_SIZE else _pack(length)
 
 
 def _remember(memo: dict[int, bytes], number: int) -> bytes:
@@ -90,10 +96,10 @@ def read_long(data: bytes, index: int) -> tuple[int, int]:
         byte = data[index]
         index += 1
         zigzag |= (byte & 127) << shift
-        if byte < 128:
+        if byte < _MORE:
             break
         shift += 7
-        if shift > 63:
+        if shift == 7 * _LONG_MAX_BYTES:
             raise MalformedError("an integer of more than ten bytes")
     if zigzag >> 64:
         raise MalformedError("an integer of more than 64 bits")
@@ -122,7 +128,7 @@ def read_length(data: bytes, index: int) -> tuple[int, int]:
 def read_instant(data: bytes, index: int) -> tuple[int, int]:
     """Decodes as `read_long` does, and remembers the value when it has the six bytes of an instant."""
     number, end = read_long(data, index)
-    if end - index == 6:
+    if end - index == _INSTANT_BYTES:
         if len(INSTANTS) >= MEMO_SIZE:
             INSTANTS.clear()
         INSTANTS[data[index:end]] = number

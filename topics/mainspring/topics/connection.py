@@ -18,6 +18,7 @@ _OFFSETS = "offsets are committed by Mainspring, in its transactions"
 _GROUPS = "membership of groups decides who owns which partition"
 _DURABLE = "an accepted record must be on every in-sync replica, once and in order"
 _TRANSACTIONS = "transactions are numbered, timed and fenced by Mainspring"
+_LATE_ANSWERS = "a broken connection during a commit must show, or a late answer could end another transaction"
 _POSITION = "each part begins where its guarantees say"
 _ADDRESS = "the brokers are given as `bootstrap`"
 
@@ -51,8 +52,8 @@ PROTECTED_OPTIONS: Mapping[str, str] = MappingProxyType(
         "group.protocol": _GROUPS,
         "group.remote.assignor": _GROUPS,
         "partition.assignment.strategy": _GROUPS,
-        "log.connection.close": "a broken connection during a commit must show, or a delayed answer could end a later transaction",
-        "log_level": "a broken connection during a commit must show, or a delayed answer could end a later transaction",
+        "log.connection.close": _LATE_ANSWERS,
+        "log_level": _LATE_ANSWERS,
     }
 )
 """Options that users may not set, each with the reason."""
@@ -130,7 +131,7 @@ class Connection:
         return self._merge(defaults, own, _CONSUMER_ONLY)
 
     def consumer_config(self, **own: Any) -> dict[str, Any]:
-        """Configuration of a consumer: committed records only, nothing committed by itself, no silent jump to another offset.
+        """Configuration of a consumer: committed records only, no commit by itself, no silent jump to another offset.
 
         `own` as for `producer_config`; `group.id` belongs there.
         """
@@ -155,6 +156,6 @@ class Connection:
         return {name: HIDDEN if _SECRET.search(name) else value for name, value in self.options.items()}
 
     def _merge(self, defaults: dict[str, Any], own: dict[str, Any], foreign: frozenset[str]) -> dict[str, Any]:
-        """librdkafka warns of options that are for another kind of client, so those stay out."""
+        """Joins the layers; librdkafka warns of options that are for another kind of client, so those stay out."""
         given = {name: value for name, value in self.options.items() if name not in foreign}
         return {"bootstrap.servers": self.bootstrap, **defaults, **own, **given}

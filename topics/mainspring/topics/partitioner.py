@@ -10,6 +10,6 @@ arrive on another partition than the one that knows the job."""
 
 
 def partition_for(key: bytes, partitions: int) -> int:
-    """The partition of a record with this key, as Java's clients compute it: murmur2, sign bit cleared, modulo `partitions`."""
+    """The partition of a record with this key, as Java's clients have it: murmur2, no sign, modulo `partitions`."""
     partition: int = murmur2(key, partitions)
     return partition

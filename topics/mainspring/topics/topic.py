@@ -22,7 +22,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """One topic: its name in the cluster, what its records are, how it is laid out, who may do what, and why it is so."""
+    """One topic: its name in the cluster, what its records are, its layout, who may do what, and why it is so."""
 
     name: str
     role: str

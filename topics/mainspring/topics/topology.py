@@ -31,7 +31,7 @@ INTERNAL_MAX_BYTES = 2 * RECORD_MAX_BYTES
 """Largest record of every topic but `commands`: what was accepted there fits, with all that is written around it."""
 
 CHANGELOG_DELETE_RETENTION_MS = 7 * _DAY_MS
-"""How long a deleted row's tombstone stays in the changelog. A local store that was away for longer may have missed it."""
+"""How long a deleted row's tombstone stays in the changelog. A store that was away for longer may have missed it."""
 
 RESERVED_ROLES = ("limits",)
 """Topics that are to come: their names are taken, nothing makes them yet."""
@@ -85,6 +85,7 @@ class Topology:
 
     @cached_property
     def commands(self) -> Topic:
+        """What users ask for."""
         return self._topic(
             "commands",
             key="job id",
@@ -92,12 +93,13 @@ class Topology:
             config=_delete(30 * _DAY_MS, RECORD_MAX_BYTES) | _APPEND_TIME,
             writers={Role.CLIENT},
             readers={Role.SCHEDULER, Role.OBSERVER},
-            why="What users ask for, from any client. Kept for longer than any outage of the schedulers, because a command "
-            "that expires unread is lost; after it was read, `events` tell all of it.",
+            why="What users ask for, from any client. Kept for longer than any outage of the schedulers, because a "
+            "command that expires unread is lost; after it was read, `events` tell all of it.",
         )
 
     @cached_property
     def followups(self) -> Topic:
+        """What one partition tells another."""
         return self._topic(
             "followups",
             key="job id",
@@ -105,11 +107,12 @@ class Topology:
             config=_delete(30 * _DAY_MS),
             writers={Role.SCHEDULER},
             readers={Role.SCHEDULER, Role.OBSERVER},
-            why="What one partition tells another. Kept as long as `commands`, since an unread one is a promise to keep.",
+            why="What one partition tells another. Kept as long as `commands`: an unread one is a promise to keep.",
         )
 
     @cached_property
     def attempts(self) -> Topic:
+        """What workers report."""
         return self._topic(
             "attempts",
             key="job id; heartbeats: worker id, on the partition of the jobs they name",
@@ -117,12 +120,13 @@ class Topology:
             config=_delete(7 * _DAY_MS),
             writers={Role.WORKER},
             readers={Role.SCHEDULER, Role.OBSERVER},
-            why="What workers report. Mostly heartbeats, which are worthless within seconds; an unread outcome must survive "
-            "an outage of the schedulers.",
+            why="What workers report. Mostly heartbeats, which are worthless within seconds; an unread outcome must "
+            "survive an outage of the schedulers.",
         )
 
     @cached_property
     def events(self) -> Topic:
+        """What was decided."""
         return self._topic(
             "events",
             key="job id",
@@ -130,12 +134,13 @@ class Topology:
             config=_delete(self.events_retention_ms) | _APPEND_TIME,
             writers={Role.SCHEDULER},
             readers=_EVERYONE - {Role.WORKER},
-            why="What was decided: the log that every view is a fold of, kept for ever unless told otherwise. Only the "
-            "scheduler writes it, so no worker can forge a transition.",
+            why="What was decided: the log that every view is a fold of, kept for ever unless told otherwise. Only "
+            "the scheduler writes it, so no worker can forge a transition.",
         )
 
     @cached_property
     def signals(self) -> Topic:
+        """What the scheduler tells one worker."""
         return self._topic(
             "signals",
             key="worker id",
@@ -144,11 +149,12 @@ class Topology:
             writers={Role.SCHEDULER},
             readers={Role.WORKER, Role.OBSERVER},
             copartitioned=False,
-            why="What the scheduler tells one worker. A worker reads from the end it saw at its start: nothing old counts.",
+            why="What the scheduler tells one worker, which reads from the end that it saw at its start: nothing old counts.",
         )
 
     @cached_property
     def logs(self) -> Topic:
+        """Captured output of attempts."""
         return self._topic(
             "logs",
             key="job id",
@@ -162,6 +168,7 @@ class Topology:
 
     @cached_property
     def dead_letters(self) -> Topic:
+        """Records that nobody could read or apply."""
         return self._topic(
             "dead-letters",
             key="key of the original record",
@@ -171,12 +178,13 @@ class Topology:
             readers={Role.CLIENT, Role.OBSERVER},
             partitions=1,
             copartitioned=False,
-            why="Records that could not be read or applied, with their bytes and the reason. Rare, hence one partition; kept "
-            "until somebody had time to look.",
+            why="Records that could not be read or applied, with their bytes and the reason. Rare, hence one "
+            "partition; kept until somebody had time to look.",
         )
 
     @cached_property
     def scheduler_changelog(self) -> Topic:
+        """Rows of the scheduler's tables."""
         return self._topic(
             "scheduler-changelog",
             key="`S` + job id, `J` + job id, or `!position`",
@@ -192,8 +200,9 @@ class Topology:
             },
             writers={Role.SCHEDULER},
             readers={Role.SCHEDULER, Role.OBSERVER},
-            why="The rows of the scheduler's tables, one per key after compaction, to restore them from. Young rows stay for an "
-            "hour, so that a torn write can be looked into; tombstones for a week, so that a store that was away learns of them.",
+            why="The rows of the scheduler's tables, one per key after compaction, to restore them from. Young rows "
+            "stay for an hour, so that a torn write can be looked into; tombstones for a week, so that a store that was "
+            "away learns of them.",
         )
 
     def work(self, queue: str, priority: Priority) -> Topic:
@@ -215,7 +224,7 @@ class Topology:
                 readers={Role.WORKER, Role.OBSERVER},
                 partitions=self.work_partitions,
                 copartitioned=False,
-                why="Invitations to run a job. Unanswered ones are renewed within seconds, so old ones are worth nothing.",
+                why="Invitations to run a job. Unanswered ones are renewed within seconds: old ones are worth nothing.",
             )
             for queue in self.queues
             for lane in sorted(Priority, reverse=True)
@@ -270,8 +279,8 @@ class Topology:
 
 
 _APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
-"""A verdict is looked for behind the time at which its command was written: both times must come from the brokers, not from
-the clocks of clients."""
+"""A verdict is looked for behind the time at which its command was written: both times must come from the brokers, not
+from the clocks of clients."""
 
 
 def _delete(retention_ms: int, max_bytes: int = INTERNAL_MAX_BYTES) -> dict[str, str]:
