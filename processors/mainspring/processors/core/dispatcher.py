@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from mainspring.processors.core.errors import MissingSpecError, MissingStateError
 from mainspring.processors.core.indexes import JobIndexes, QueueIndex
 from mainspring.processors.core.instants import Now
+from mainspring.processors.core.job.build import quick
 from mainspring.processors.core.job.evolve import with_dispatch
 from mainspring.processors.core.output import Offer, Outbox
 from mainspring.processors.core.ports import Rows
@@ -13,6 +14,9 @@ from mainspring.schemas.tables import Dispatch, JobState
 from mainspring.schemas.work import WorkOffered
 
 __all__ = ["Dispatcher", "QueueStats"]
+
+_new_dispatch = quick(Dispatch)
+_new_offer = quick(WorkOffered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ class Dispatcher:
         parked_since_ms = state.dispatch.parked_since_ms
         offered = with_dispatch(
             state,
-            Dispatch(
+            _new_dispatch(
                 offered_attempt=state.attempt + 1, offer=1, offered_at_ms=now.wall_ms, parked_since_ms=parked_since_ms
             ),
         )
@@ -77,7 +81,7 @@ class Dispatcher:
         dispatch = state.dispatch
         renewed = with_dispatch(
             state,
-            Dispatch(
+            _new_dispatch(
                 offered_attempt=dispatch.offered_attempt,
                 offer=dispatch.offer + 1,
                 offered_at_ms=now.wall_ms,
@@ -95,7 +99,7 @@ class Dispatcher:
         if spec is None:
             raise MissingSpecError(job_id)
         self._rows.put_state(job_id, state)
-        record = WorkOffered(
+        record = _new_offer(
             job_id=job_id,
             attempt=state.dispatch.offered_attempt,
             offer=state.dispatch.offer,

@@ -1,6 +1,7 @@
 """What a partition decided, collected for the shell to write."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from mainspring.schemas.commands import SubmitJob
 from mainspring.schemas.common import ConfirmedStart, Priority
@@ -11,8 +12,7 @@ from mainspring.schemas.work import WorkOffered
 __all__ = ["Offer", "Outbox", "Output"]
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """A job to put on a work topic; the shell chooses the partition, another than `avoid` where it can."""
 
     queue: str

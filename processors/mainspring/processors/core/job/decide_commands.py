@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from mainspring.processors.core.errors import MissingSpecError
+from mainspring.processors.core.job.build import quick
 from mainspring.processors.core.job.decide_timers import stop_attempt
 from mainspring.processors.core.job.decision import NOTHING, UNNUMBERED, Context, Decision
 from mainspring.processors.core.job.transitions import is_terminal
@@ -23,6 +24,8 @@ from mainspring.schemas.records import Command
 from mainspring.schemas.tables import JobState
 
 __all__ = ["decide_cancel", "decide_reschedule", "decide_retry", "decide_submit", "reject"]
+
+_new_submitted = quick(JobSubmitted)
 
 
 def reject(state: JobState | None, command: Command, code: RejectCode, message: str, context: Context) -> Decision:
@@ -73,7 +76,7 @@ def decide_submit(state: JobState | None, command: SubmitJob, context: Context) 
         return reject(state, command, RejectCode.INVALID_FIELD, message, context)
     return Decision(
         (
-            JobSubmitted(
+            _new_submitted(
                 job_id=spec.job_id,
                 revision=1,
                 decided_at_ms=context.now_ms,

@@ -1,5 +1,6 @@
 """Decisions on the answers to offers: the job's partition is the single arbiter of who may start it."""
 
+from mainspring.processors.core.job.build import quick
 from mainspring.processors.core.job.decide_timers import cancelled_by_scheduler, passed_start_deadline
 from mainspring.processors.core.job.decision import NOTHING, UNNUMBERED, Context, Decision
 from mainspring.processors.core.job.evolve import NOT_OFFERED
@@ -13,6 +14,10 @@ from mainspring.schemas.signals import ClaimRefused, StartConfirmed
 from mainspring.schemas.tables import Dispatch, JobState
 
 __all__ = ["decide_claim", "decide_decline"]
+
+_new_started = quick(JobStarted)
+_new_confirmation = quick(StartConfirmed)
+_new_start = quick(ConfirmedStart)
 
 
 def decide_claim(  # noqa: PLR0911 - one return per verdict
@@ -38,7 +43,7 @@ def decide_claim(  # noqa: PLR0911 - one return per verdict
     if state.due_at_ms > context.now_ms:
         # The wall clock was set back since the offer. No start before its time, so the offer is withdrawn.
         return _refused(claim, ClaimRefusal.NOT_OFFERED, dispatch=NOT_OFFERED)
-    started = JobStarted(
+    started = _new_started(
         job_id=state.job_id,
         revision=state.revision + 1,
         decided_at_ms=context.now_ms,
@@ -53,11 +58,11 @@ def decide_claim(  # noqa: PLR0911 - one return per verdict
 
 
 def _confirmation(claim: AttemptClaimed, confirmed_at_ms: int) -> StartConfirmed:
-    return StartConfirmed(
+    return _new_confirmation(
         worker_id=claim.worker_id,
         incarnation=claim.incarnation,
         confirmed_at_ms=confirmed_at_ms,
-        starts=(ConfirmedStart(job_id=claim.job_id, attempt=claim.attempt),),
+        starts=(_new_start(job_id=claim.job_id, attempt=claim.attempt),),
     )
 
 

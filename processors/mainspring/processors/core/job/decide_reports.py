@@ -6,6 +6,7 @@ Only the confirmed attempt and incarnation count; every other report is kept as 
 from typing import assert_never
 
 from mainspring.processors.core.errors import MissingSpecError
+from mainspring.processors.core.job.build import quick
 from mainspring.processors.core.job.decide_timers import cancelled_by_request, lost, retry_scheduled
 from mainspring.processors.core.job.decision import NOTHING, UNNUMBERED, AttemptEnd, Context, Decision
 from mainspring.processors.core.job.transitions import is_terminal
@@ -35,6 +36,8 @@ from mainspring.schemas.records import Event
 from mainspring.schemas.tables import JobState
 
 __all__ = ["decide_attempt_end"]
+
+_new_completed = quick(JobCompleted)
 
 
 def decide_attempt_end(state: JobState | None, spec: JobSpec | None, report: AttemptEnd, context: Context) -> Decision:
@@ -82,7 +85,7 @@ def _required(spec: JobSpec | None, state: JobState) -> JobSpec:
 
 
 def _completed(state: JobState, report: AttemptSucceeded, context: Context) -> JobCompleted:
-    return JobCompleted(
+    return _new_completed(
         job_id=state.job_id,
         revision=state.revision + 1,
         decided_at_ms=context.now_ms,

@@ -1,7 +1,7 @@
 """What goes into a decision beside the job, and what comes out of it."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from mainspring.processors.core.rules import Rules
 from mainspring.schemas.attempts import (
@@ -83,8 +83,7 @@ def needs_spec(kind: type[object]) -> bool:
     return kind in _NEED_SPEC
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """What a decision may depend on beside the job and the input."""
 
     now_ms: int
@@ -95,8 +94,7 @@ class Context:
     raw: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """What follows: facts, messages to workers, messages to other partitions, and new dispatch columns."""
 
     events: tuple[Event, ...] = ()

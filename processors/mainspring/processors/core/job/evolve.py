@@ -6,10 +6,10 @@ them.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final, assert_never
 
 from mainspring.processors.core.errors import OrphanEventError, RevisionGapError
+from mainspring.processors.core.job.build import copier, quick
 from mainspring.processors.core.job.transitions import apply_edge
 from mainspring.schemas.common import CancelRequest
 from mainspring.schemas.events import (
@@ -33,6 +33,17 @@ __all__ = ["NOT_OFFERED", "evolve", "fold", "with_dispatch"]
 NOT_OFFERED: Final = Dispatch()
 """The dispatch columns of a job that is neither offered nor parked."""
 
+_new_state = quick(JobState)
+_copy_dispatch = copier(JobState, "dispatch")
+_copy_started = copier(
+    JobState, "revision", "status", "attempt", "worker_id", "incarnation", "started_at_ms", "dispatch"
+)
+_copy_ended = copier(JobState, "revision", "status", "finished_at_ms", "dispatch")
+_copy_retry = copier(JobState, "revision", "status", "due_at_ms", "retries", "lost", "started_at_ms", "dispatch")
+_copy_cancelled = copier(JobState, "revision", "status", "finished_at_ms", "cancel", "dispatch")
+_copy_cancel_requested = copier(JobState, "revision", "status", "cancel")
+_copy_rescheduled = copier(JobState, "revision", "status", "due_at_ms", "reschedule_command_id", "dispatch")
+
 
 def fold(events: Iterable[Event], state: JobState | None = None) -> JobState | None:
     """The state after these events of one job, in order, beginning with `state`. `None`: there is no such job."""
@@ -50,7 +61,7 @@ def evolve(  # noqa: PLR0911 - one case per event: to split it would hide that i
         case JobStarted():
             return _started(_next(state, event), event)
         case JobCompleted():
-            return _completed(_next(state, event), event)
+            return _ended(_next(state, event), event)
         case JobSubmitted():
             return _submitted(state, event)
         case JobRetryScheduled():
@@ -71,31 +82,7 @@ def evolve(  # noqa: PLR0911 - one case per event: to split it would hide that i
 
 def with_dispatch(state: JobState, dispatch: Dispatch) -> JobState:
     """The same state with other dispatch columns; not a transition, so the revision stays."""
-    # Written out, as `_started` and `_completed` are: dataclasses.replace costs three times as much, once per job each.
-    return JobState(
-        job_id=state.job_id,
-        revision=state.revision,
-        seq=state.seq,
-        status=state.status,
-        queue=state.queue,
-        priority=state.priority,
-        tenant=state.tenant,
-        submitted_at_ms=state.submitted_at_ms,
-        due_at_ms=state.due_at_ms,
-        start_deadline_ms=state.start_deadline_ms,
-        deadline_ms=state.deadline_ms,
-        attempt=state.attempt,
-        retries=state.retries,
-        lost=state.lost,
-        worker_id=state.worker_id,
-        incarnation=state.incarnation,
-        started_at_ms=state.started_at_ms,
-        finished_at_ms=state.finished_at_ms,
-        submit_command_id=state.submit_command_id,
-        reschedule_command_id=state.reschedule_command_id,
-        cancel=state.cancel,
-        dispatch=dispatch,
-    )
+    return _copy_dispatch(state, dispatch=dispatch)
 
 
 def _next(state: JobState | None, event: Event) -> JobState:
@@ -112,7 +99,7 @@ def _submitted(state: JobState | None, event: JobSubmitted) -> JobState:
     status = apply_edge(None if state is None else state.status, JobSubmitted)
     if event.revision != 1:
         raise RevisionGapError(event.job_id, 1, event.revision)
-    return JobState(
+    return _new_state(
         job_id=event.job_id,
         revision=1,
         seq=event.seq,
@@ -133,61 +120,30 @@ def _submitted(state: JobState | None, event: JobSubmitted) -> JobState:
 
 
 def _started(state: JobState, event: JobStarted) -> JobState:
-    return JobState(
-        job_id=state.job_id,
+    return _copy_started(
+        state,
         revision=event.revision,
-        seq=state.seq,
         status=apply_edge(state.status, JobStarted),
-        queue=state.queue,
-        priority=state.priority,
-        tenant=state.tenant,
-        submitted_at_ms=state.submitted_at_ms,
-        due_at_ms=state.due_at_ms,
-        start_deadline_ms=state.start_deadline_ms,
-        deadline_ms=state.deadline_ms,
         attempt=event.attempt,
-        retries=state.retries,
-        lost=state.lost,
         worker_id=event.worker_id,
         incarnation=event.incarnation,
         started_at_ms=event.decided_at_ms,
-        finished_at_ms=None,
-        submit_command_id=state.submit_command_id,
-        reschedule_command_id=state.reschedule_command_id,
-        cancel=state.cancel,
         dispatch=NOT_OFFERED,
     )
 
 
-def _completed(state: JobState, event: JobCompleted) -> JobState:
-    return JobState(
-        job_id=state.job_id,
+def _ended(state: JobState, event: JobCompleted | JobFailed | JobTimedOut) -> JobState:
+    return _copy_ended(
+        state,
         revision=event.revision,
-        seq=state.seq,
-        status=apply_edge(state.status, JobCompleted),
-        queue=state.queue,
-        priority=state.priority,
-        tenant=state.tenant,
-        submitted_at_ms=state.submitted_at_ms,
-        due_at_ms=state.due_at_ms,
-        start_deadline_ms=state.start_deadline_ms,
-        deadline_ms=state.deadline_ms,
-        attempt=state.attempt,
-        retries=state.retries,
-        lost=state.lost,
-        worker_id=state.worker_id,
-        incarnation=state.incarnation,
-        started_at_ms=state.started_at_ms,
+        status=apply_edge(state.status, type(event)),
         finished_at_ms=event.decided_at_ms,
-        submit_command_id=state.submit_command_id,
-        reschedule_command_id=state.reschedule_command_id,
-        cancel=state.cancel,
         dispatch=NOT_OFFERED,
     )
 
 
 def _retry_scheduled(state: JobState, event: JobRetryScheduled) -> JobState:
-    return replace(
+    return _copy_retry(
         state,
         revision=event.revision,
         status=apply_edge(state.status, JobRetryScheduled),
@@ -199,21 +155,11 @@ def _retry_scheduled(state: JobState, event: JobRetryScheduled) -> JobState:
     )
 
 
-def _ended(state: JobState, event: JobFailed | JobTimedOut) -> JobState:
-    return replace(
-        state,
-        revision=event.revision,
-        status=apply_edge(state.status, type(event)),
-        finished_at_ms=event.decided_at_ms,
-        dispatch=NOT_OFFERED,
-    )
-
-
 def _cancelled(state: JobState, event: JobCancelled) -> JobState:
     cancel = state.cancel
     if event.command_id is not None:
         cancel = _cancel_request(event.command_id, event.actor or "", event.reason, event.decided_at_ms, cancel)
-    return replace(
+    return _copy_cancelled(
         state,
         revision=event.revision,
         status=apply_edge(state.status, JobCancelled),
@@ -224,7 +170,7 @@ def _cancelled(state: JobState, event: JobCancelled) -> JobState:
 
 
 def _cancel_requested(state: JobState, event: JobCancelRequested) -> JobState:
-    return replace(
+    return _copy_cancel_requested(
         state,
         revision=event.revision,
         status=apply_edge(state.status, JobCancelRequested),
@@ -242,7 +188,7 @@ def _cancel_request(
 
 
 def _rescheduled(state: JobState, event: JobRescheduled) -> JobState:
-    return replace(
+    return _copy_rescheduled(
         state,
         revision=event.revision,
         status=apply_edge(state.status, JobRescheduled),
