@@ -1,1 +1,6 @@
-"""The scheduler: the processor of commands, follow-ups and attempts."""
+"""The scheduler: the core, bound to the engine."""
+
+from mainspring.processors.scheduler.config import SchedulerConfig
+from mainspring.processors.scheduler.service import Scheduler, SchedulerStatus, run_scheduler
+
+__all__ = ["Scheduler", "SchedulerConfig", "SchedulerStatus", "run_scheduler"]

@@ -1,0 +1,86 @@
+"""What can go wrong around a transaction, sorted by what is to be done about it."""
+
+from enum import StrEnum
+
+from mainspring.processors.engine.ports import Place, Received
+from mainspring.schemas.errors import MainspringError
+
+__all__ = [
+    "BrokenPromiseError",
+    "ConfigurationError",
+    "EngineError",
+    "FatalKafkaError",
+    "FaultKind",
+    "OffsetOutOfRangeError",
+    "RecordError",
+    "TransactionError",
+    "UnstableOffsetsError",
+]
+
+
+class EngineError(MainspringError):
+    """Root of what the engine raises."""
+
+
+class FaultKind(StrEnum):
+    """What a failed call asks for."""
+
+    RETRIABLE = "retriable"
+    """The same call again."""
+    ABORT = "abort"
+    """Abort the transaction, go back, and do it again."""
+    RECORD = "record"
+    """A record that was written is at fault, whoever sends it: find out which input leads to it."""
+    FATAL = "fatal"
+    """This producer is done: fenced, or broken."""
+    UNKNOWN = "unknown"
+    """Nothing is known of the outcome."""
+
+
+class TransactionError(EngineError):
+    """A call of the producer failed. `code` is the name that Kafka gives the error."""
+
+    def __init__(self, kind: FaultKind, code: str, detail: str) -> None:
+        super().__init__(f"{code} ({kind}): {detail}")
+        self.kind = kind
+        self.code = code
+        self.detail = detail
+
+
+class RecordError(EngineError):
+    """An input cannot be applied, for a reason of its own. `record` is None while it is not known which one."""
+
+    def __init__(self, record: Received | None, detail: str) -> None:
+        where = "one of the batch" if record is None else f"{record.topic()}[{record.partition()}]@{record.offset()}"
+        super().__init__(f"{where}: {detail}")
+        self.record = record
+        self.detail = detail
+
+
+class UnstableOffsetsError(EngineError):
+    """A transaction that is not over holds the committed offset of one of the places."""
+
+
+class FatalKafkaError(EngineError):
+    """A client cannot go on. A new one, after everything was restored, can: the process may start over."""
+
+
+class ConfigurationError(EngineError):
+    """Something must be changed by a person before this can work. Starting over does not help."""
+
+
+class OffsetOutOfRangeError(ConfigurationError):
+    """A place cannot be read from where it stands: its records were deleted before they were read."""
+
+    def __init__(self, place: Place, detail: str) -> None:
+        topic, partition = place
+        super().__init__(
+            f"{topic}[{partition}] cannot be read from where it stands: {detail}. Records were deleted before they were "
+            "processed (retention too short, or the topic was made again), and skipping them would lose jobs in silence. "
+            "Raise the topic's retention; then decide from which offset to go on, and set it for the group by hand."
+        )
+        self.place = place
+
+
+class BrokenPromiseError(ConfigurationError):
+    """Offsets and tables do not belong together. Going on would lose jobs or run them twice."""

@@ -1,0 +1,110 @@
+"""What the engine runs: the rules of one processor, told nothing of transactions, ownership or restores."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from mainspring.processors.core import Now
+from mainspring.processors.engine.ports import Place, Received
+from mainspring.processors.engine.tables import Row, Table
+
+__all__ = ["PartitionProgram", "Position", "Program", "Send"]
+
+Send: TypeAlias = Callable[[str, bytes | None, bytes | None, int], None]
+"""Writes one record in the open transaction: topic, value, key, partition (-1: by key)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """How far a partition has been processed: the row that every transaction writes for each partition it touches."""
+
+    offsets: Mapping[str, int]
+    """By input topic, the next offset to read."""
+    counter: int
+    """The program's own counter, which must survive with the rows."""
+    txn_id: int
+    owner: str
+    written_at_ms: int
+
+
+class PartitionProgram(Protocol):
+    """The rules over one partition. What is decided stays staged until `committed`, and is gone after `rolled_back`."""
+
+    @property
+    def counter(self) -> int:
+        """The counter to keep in the position row."""
+        ...
+
+    def apply(self, topic: str, records: Sequence[Received], now: Now) -> None:
+        """Decides on inputs, in order. Raises `RecordError` when one of them makes the rules fail."""
+        ...
+
+    def condemn(self, record: Received, detail: str, now: Now) -> None:
+        """Puts aside an input that cannot be applied, and closes what it belongs to, so that nobody waits for it."""
+        ...
+
+    def tick(self, now: Now) -> None:
+        """Decides on what time has brought."""
+        ...
+
+    def next_tick_in_ms(self, now: Now) -> int | None:
+        """When `tick` has something to do; None: not before another input."""
+        ...
+
+    def wants_barrier(self, now: Now) -> bool:
+        """Whether something waits for all that had been written to the barrier topic by now."""
+        ...
+
+    def barrier_passed(self, asked_at: Now, now: Now) -> None:
+        """Everything that had been written to the barrier topic at `asked_at` has been applied."""
+        ...
+
+    def has_decided(self) -> bool:
+        """Whether there is anything to commit."""
+        ...
+
+    def changes(self) -> list[Row]:
+        """The rows that were changed, each key once."""
+        ...
+
+    def committed(self) -> None: ...
+    def rolled_back(self, now: Now) -> None:
+        """Starts again from the rows in the table."""
+        ...
+
+
+class Program(Protocol):
+    """The rules of one processor, and its topics."""
+
+    @property
+    def group(self) -> str: ...
+    @property
+    def inputs(self) -> Sequence[str]:
+        """Co-partitioned input topics, in the order in which a batch is decided."""
+        ...
+
+    @property
+    def subscribed(self) -> str:
+        """The input whose partitions the group shares out; the others follow it."""
+        ...
+
+    @property
+    def changelog(self) -> str: ...
+    @property
+    def barrier_topic(self) -> str: ...
+    def open(self, partition: int, table: Table, counter: int, now: Now) -> PartitionProgram:
+        """Builds the rules of a partition over its restored table."""
+        ...
+
+    def emit(self, decided: Sequence[PartitionProgram], txn_id: int, send: Send, now: Now) -> None:
+        """Writes what these partitions have decided, except for rows."""
+        ...
+
+    def encode_position(self, position: Position) -> Row: ...
+    def read_position(self, table: Table) -> Position | None:
+        """The position row of a restored table."""
+        ...
+
+    def places(self, partition: int) -> list[Place]:
+        """The input places of a partition."""
+        ...

@@ -1,0 +1,174 @@
+"""Tables in RocksDB: a cache of the changelog on disk, so that a restart reads the tail only and memory stays flat.
+
+One database per process, keys led by the partition. Rows are held back for a moment and written in one batch together
+with the changelog offset that they reach: a job that lives for half a second costs one write instead of four, and a
+process that dies loses the last moment, never half of one. The changelog gives it back.
+"""
+
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from struct import Struct
+
+from rocksdict import BlockBasedOptions, Cache, DBCompressionType, Options, Rdict, ReadOptions, WriteBatch
+
+from mainspring.processors.engine.errors import ConfigurationError
+
+__all__ = ["RocksTable", "RocksTables"]
+
+HOLD_MS = 1_000
+HOLD_ROWS = 5_000
+
+_META = b"\x00meta"
+_META_HEAD = Struct(">qq")
+_CACHE_BYTES = 32 << 20
+_WRITE_BUFFER_BYTES = 16 << 20
+
+
+class RocksTables:
+    """The tables of one process under `path`. The caller sees to it that no other process has them open.
+
+    A database that cannot be opened is thrown away: whatever was in it is in the changelog.
+    """
+
+    def __init__(self, path: Path, *, hold_ms: int = HOLD_MS, hold_rows: int = HOLD_ROWS) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._db = _open(path)
+        self._hold_ms = hold_ms
+        self._hold_rows = hold_rows
+        self._tables: dict[int, RocksTable] = {}
+        self._held_since_ms: int | None = None
+
+    def open(self, partition: int, origin: str) -> "RocksTable":
+        table = RocksTable(self._db, partition, origin, self._hold_rows)
+        self._tables[partition] = table
+        return table
+
+    def release(self, partition: int) -> None:
+        table = self._tables.pop(partition, None)
+        if table is not None:
+            table.flush()
+
+    def sync(self, now_ms: int) -> None:
+        if self._held_since_ms is None:
+            self._held_since_ms = now_ms
+        elif now_ms - self._held_since_ms >= self._hold_ms:
+            self._held_since_ms = None
+            for table in self._tables.values():
+                table.flush()
+
+    def close(self) -> None:
+        for table in self._tables.values():
+            table.flush()
+        self._tables.clear()
+        self._db.close()
+
+
+class RocksTable:
+    """The rows of one partition."""
+
+    def __init__(self, db: Rdict, partition: int, origin: str, hold_rows: int) -> None:
+        self._db = db
+        self._lead = partition.to_bytes(4, "big")
+        self._origin = origin.encode()
+        self._hold_rows = hold_rows
+        self._held: dict[bytes, bytes | None] = {}
+        self._dirty = False
+        self._offset = 0
+        self._as_of_ms = 0
+        meta = db.get(self._lead + _META)
+        if meta is not None:
+            if meta[_META_HEAD.size :] == self._origin:
+                self._offset, self._as_of_ms = _META_HEAD.unpack_from(meta)
+            else:
+                self.wipe()
+
+    @property
+    def offset(self) -> int:
+        return self._offset
+
+    @property
+    def as_of_ms(self) -> int:
+        return self._as_of_ms
+
+    def get(self, key: bytes) -> bytes | None:
+        held = self._held
+        if key in held:
+            return held[key]
+        value: bytes | None = self._db.get(self._lead + key)
+        return value
+
+    def write(self, rows: Iterable[tuple[bytes, bytes | None]], offset: int, as_of_ms: int) -> None:
+        self._held.update(rows)
+        self._offset = offset
+        self._as_of_ms = as_of_ms
+        self._dirty = True
+        if len(self._held) >= self._hold_rows:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes down what is held back, in one batch with the offset."""
+        if not self._dirty:
+            return
+        lead = self._lead
+        batch = WriteBatch(raw_mode=True)
+        for key, value in self._held.items():
+            if value is None:
+                batch.delete(lead + key)
+            else:
+                batch.put(lead + key, value)
+        batch.put(lead + _META, _META_HEAD.pack(self._offset, self._as_of_ms) + self._origin)
+        self._db.write(batch)
+        self._held = {}
+        self._dirty = False
+
+    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        self.flush()
+        first = self._lead + prefix
+        options = ReadOptions()
+        options.set_iterate_upper_bound(_after(first))
+        skip = len(self._lead)
+        for key, value in self._db.items(from_key=first, read_opt=options):
+            yield key[skip:], value
+
+    def wipe(self) -> None:
+        self._held = {}
+        self._dirty = False
+        self._offset = 0
+        self._as_of_ms = 0
+        self._db.delete_range(self._lead, _after(self._lead))
+
+
+def _after(prefix: bytes) -> bytes:
+    """The first key behind every key that begins with `prefix`."""
+    number = int.from_bytes(prefix, "big") + 1
+    return number.to_bytes(len(prefix), "big")
+
+
+def _open(path: Path) -> Rdict:
+    try:
+        return Rdict(str(path), _options())
+    except Exception as error:
+        # rocksdict raises bare exceptions. A lock means another process, anything else that the cache is of no use.
+        if "lock" in str(error).lower():
+            raise ConfigurationError(
+                f"{path} is in use by another process: two schedulers were given the same state directory and slot. "
+                "Give each its own slot."
+            ) from error
+        shutil.rmtree(path, ignore_errors=True)
+        return Rdict(str(path), _options())
+
+
+def _options() -> Options:
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.set_write_buffer_size(_WRITE_BUFFER_BYTES)
+    options.set_max_write_buffer_number(3)
+    options.set_max_open_files(256)
+    options.set_keep_log_file_num(2)
+    options.set_compression_type(DBCompressionType.lz4())
+    blocks = BlockBasedOptions()
+    blocks.set_block_cache(Cache(_CACHE_BYTES))
+    blocks.set_bloom_filter(10, False)
+    options.set_block_based_table_factory(blocks)
+    return options

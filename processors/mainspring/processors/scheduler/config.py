@@ -1,0 +1,60 @@
+"""What one scheduler process needs to know."""
+
+import socket
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from mainspring.processors.core import Rules
+from mainspring.processors.engine.loop import EngineOptions
+from mainspring.schemas import Codec
+from mainspring.topics import Connection, Topology
+
+__all__ = ["SchedulerConfig"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerConfig:
+    """One scheduler process. Times in milliseconds."""
+
+    connection: Connection
+    topology: Topology
+    codec: Codec
+    rules: Rules
+    slot: str | None = None
+    """A name that no other scheduler of the installation has (a StatefulSet's ordinal); None: host name and a free number."""
+    state_dir: Path | None = None
+    """Where the tables and the locks of slots are kept; None: tables in memory."""
+    transaction_timeout_ms: int = 3_000
+    session_timeout_ms: int = 6_000
+    static_member: bool = False
+    """Whether the slot is also the member's identity in the group: a restart within the session then moves no partition."""
+    max_batch: int = 4_000
+    linger_ms: int = 25
+    burst: int = 3
+    commit_inputs_ms: int = 60_000
+    patience_ms: int = 60_000
+    cached_rows: int = 100_000
+    """Rows that stay decoded, over all partitions."""
+
+    @property
+    def slot_name(self) -> str:
+        """The name to hold, or to hold a number of."""
+        return self.slot if self.slot is not None else socket.gethostname()[:64] or "scheduler"
+
+    @property
+    def lock_dir(self) -> Path:
+        """Where the locks of slots are: apart for each installation."""
+        base = self.state_dir if self.state_dir is not None else Path(tempfile.gettempdir()) / "mainspring-slots"
+        return base / self.topology.prefix.rstrip(".")
+
+    def engine_options(self) -> EngineOptions:
+        """What of this the loop needs."""
+        return EngineOptions(
+            max_batch=self.max_batch,
+            linger_ms=self.linger_ms,
+            burst=self.burst,
+            commit_inputs_ms=self.commit_inputs_ms,
+            patience_ms=self.patience_ms,
+            delete_retention_ms=int(self.topology.scheduler_changelog.config["delete.retention.ms"]),
+        )

@@ -1,0 +1,110 @@
+"""The scheduler's rules over one partition: the core, its rows and its intake."""
+
+from collections.abc import Sequence
+
+from mainspring.processors.core import Now, Output, PartitionCore, Rules
+from mainspring.processors.engine.ports import Received
+from mainspring.processors.engine.tables import Row, Table
+from mainspring.processors.scheduler.intake import Forwarded, Intake, IntakeContext
+from mainspring.processors.scheduler.placement import Placed
+from mainspring.processors.scheduler.rows import SchedulerRows
+
+__all__ = ["SchedulerPartition"]
+
+_ROOM = 1_000
+"""Offers of one partition in one transaction, so that a herd does not make one that outlasts its time-out."""
+
+
+class SchedulerPartition:
+    """Implements `PartitionProgram`."""
+
+    def __init__(
+        self,
+        partition: int,
+        table: Table,
+        counter: int,
+        now: Now,
+        *,
+        rules: Rules,
+        context: IntakeContext,
+        cache_rows: int,
+    ) -> None:
+        self.number = partition
+        self.placed = Placed()
+        self._rules = rules
+        self._rows = SchedulerRows(table, context.codec, cache_rows)
+        self._intake = Intake(partition, context, self.placed)
+        self._output = Output()
+        self._committed_counter = counter
+        self.core = self._load(now)
+
+    @property
+    def counter(self) -> int:
+        return self.core.next_seq
+
+    def apply(self, topic: str, records: Sequence[Received], now: Now) -> None:
+        self._intake.apply(self.core, topic, records, now)
+
+    def condemn(self, record: Received, detail: str, now: Now) -> None:
+        self._intake.condemn(self.core, record, detail, now)
+
+    def tick(self, now: Now) -> None:
+        self.core.tick(now)
+        self.core.dispatch(now, _ROOM)
+
+    def next_tick_in_ms(self, now: Now) -> int | None:
+        wake = self.core.wake_at()
+        if wake is None:
+            return None
+        waits = []
+        if wake.wall_ms is not None:
+            waits.append(wake.wall_ms - now.wall_ms)
+        if wake.mono_ms is not None:
+            waits.append(wake.mono_ms - now.mono_ms)
+        return max(0, min(waits)) if waits else None
+
+    def wants_barrier(self, now: Now) -> bool:
+        return self.core.overdue_leases(now)
+
+    def barrier_passed(self, asked_at: Now, now: Now) -> None:
+        self.core.expire_leases(asked_at, now)
+
+    def has_decided(self) -> bool:
+        fresh = self.core.drain()
+        mine = self._output
+        mine.events += fresh.events
+        mine.offers += fresh.offers
+        mine.signals += fresh.signals
+        mine.followups += fresh.followups
+        return (
+            bool(mine.events or mine.offers or mine.signals or mine.followups or self._intake.out)
+            or self._rows.is_dirty
+        )
+
+    def take(self) -> tuple[Output, Forwarded]:
+        """What was decided since the last transaction, to be written in this one."""
+        output, self._output = self._output, Output()
+        return output, self._intake.drain()
+
+    def changes(self) -> list[Row]:
+        return self._rows.changes()
+
+    def committed(self) -> None:
+        self._rows.commit()
+        self._committed_counter = self.core.next_seq
+
+    def rolled_back(self, now: Now) -> None:
+        self._rows.rollback()
+        self._intake.drain()
+        self._output = Output()
+        self.placed.clear()
+        self.core = self._load(now)
+
+    def closed(self) -> None:
+        self.placed.clear()
+
+    def _load(self, now: Now) -> PartitionCore:
+        # The partition's number as the seed: every owner computes the same jitter, so that a replay agrees.
+        core = PartitionCore(self.number, self._rules, self._rows, seed=self.number)
+        core.load(self._rows.states(), self._committed_counter, now)
+        return core

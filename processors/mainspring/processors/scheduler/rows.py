@@ -1,0 +1,116 @@
+"""The tables of the scheduler: `S` + job id → specification, `J` + job id → state, `!position` → position row."""
+
+from collections.abc import Iterator
+
+from mainspring.processors.engine.program import Position
+from mainspring.processors.engine.staged import StagedColumn
+from mainspring.processors.engine.tables import Row, Table
+from mainspring.schemas import Codec, JobSpec, JobState, MainspringError, PositionRow
+
+__all__ = ["POSITION_KEY", "PROTOCOL", "SPEC_PREFIX", "STATE_PREFIX", "PositionRows", "SchedulerRows"]
+
+SPEC_PREFIX = b"S"
+STATE_PREFIX = b"J"
+POSITION_KEY = b"!position"
+
+PROTOCOL = 1
+"""The newest record types that this version writes. It is recorded with every transaction: a partition that was written by
+a later version is not taken over by an earlier one, which could not read what it finds."""
+
+
+class ProtocolError(MainspringError):
+    """The partition was written by a later version."""
+
+
+class SchedulerRows:
+    """The staged rows of one partition, as the core sees them."""
+
+    def __init__(self, table: Table, codec: Codec, cache_rows: int) -> None:
+        def decode_state(data: bytes) -> JobState:
+            record = codec.decode(data)
+            assert isinstance(record, JobState)
+            return record
+
+        def decode_spec(data: bytes) -> JobSpec:
+            record = codec.decode(data)
+            assert isinstance(record, JobSpec)
+            return record
+
+        self._states = StagedColumn[JobState](table, STATE_PREFIX, codec.encode, decode_state, cache_rows)
+        self._specs = StagedColumn[JobSpec](table, SPEC_PREFIX, codec.encode, decode_spec, cache_rows)
+        # The core's four methods, without a frame in between: they are called several times for every record.
+        self.state = self._states.get
+        self.spec = self._specs.get
+        self.put_state = self._states.put
+        self.put_spec = self._specs.put
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether the open transaction has changed a row."""
+        return self._states.is_dirty or self._specs.is_dirty
+
+    def states(self) -> Iterator[JobState]:
+        """Every committed state."""
+        return self._states.rows()
+
+    def changes(self) -> list[Row]:
+        """What the open transaction changed."""
+        return self._specs.changes() + self._states.changes()
+
+    def commit(self) -> None:
+        """The transaction was committed."""
+        self._specs.commit()
+        self._states.commit()
+
+    def rollback(self) -> None:
+        """The transaction was not committed."""
+        self._specs.rollback()
+        self._states.rollback()
+
+
+class PositionRows:
+    """Position rows, to and from bytes."""
+
+    def __init__(self, codec: Codec, commands: str, followups: str, attempts: str) -> None:
+        self._codec = codec
+        self._commands = commands
+        self._followups = followups
+        self._attempts = attempts
+
+    def encode(self, position: Position) -> Row:
+        """The row that a transaction writes."""
+        row = PositionRow(
+            next_seq=position.counter,
+            txn_id=position.txn_id,
+            commands_offset=position.offsets[self._commands],
+            followups_offset=position.offsets[self._followups],
+            attempts_offset=position.offsets[self._attempts],
+            owner=position.owner,
+            written_at_ms=position.written_at_ms,
+            protocol=PROTOCOL,
+        )
+        return POSITION_KEY, self._codec.encode(row)
+
+    def read(self, table: Table) -> Position | None:
+        """The row of a restored table. Raises `ProtocolError` when a later version wrote it."""
+        data = table.get(POSITION_KEY)
+        if data is None:
+            return None
+        row = self._codec.decode(data)
+        assert isinstance(row, PositionRow)
+        if row.protocol > PROTOCOL:
+            raise ProtocolError(
+                f"{row.owner} has written this partition at protocol level {row.protocol}, and this version knows {PROTOCOL}. "
+                "Run the later version; a downgrade needs one that reads what it wrote"
+            )
+        return Position(
+            offsets={
+                self._commands: row.commands_offset,
+                self._followups: row.followups_offset,
+                self._attempts: row.attempts_offset,
+            },
+            counter=row.next_seq,
+            txn_id=row.txn_id,
+            owner=row.owner,
+            written_at_ms=row.written_at_ms,
+        )
