@@ -21,7 +21,7 @@ from mainspring.local.node import Node, remaining
 from mainspring.local.ports import free_ports
 from mainspring.local.readiness import wait_until_ready
 from mainspring.local.runtime import Notify, Runtime, silent
-from mainspring.local.security import ADMIN, Sasl
+from mainspring.local.security import ADMIN, ClientOptions, Sasl
 from mainspring.local.training import prepare_trained
 
 READY_TIMEOUT_S = 90.0
@@ -96,9 +96,9 @@ class EmbeddedKafka:
         """Where a node logs to."""
         return self._node(node).log_file
 
-    def client_options(self, user: str = ADMIN) -> dict[str, str]:
+    def client_options(self, user: str = ADMIN) -> ClientOptions:
         """The librdkafka options that reach this cluster as `user`: the bootstrap, and the login where it has one."""
-        login = self._sasl.client_options(user) if self._sasl else {}
+        login: ClientOptions = self._sasl.client_options(user) if self._sasl else {}
         return {"bootstrap.servers": self.bootstrap, **login}
 
     def start(self, timeout_s: float = READY_TIMEOUT_S) -> None:

@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient
 
 from mainspring.local.errors import BrokerStartError
 from mainspring.local.node import Node
+from mainspring.local.security import ClientOptions
 
 _ASK_S = 1.0
 # Refused connections are what waiting looks like: librdkafka would print each on stderr.
@@ -18,13 +19,9 @@ _quiet.addHandler(logging.NullHandler())
 _quiet.propagate = False
 
 
-def admin_client(bootstrap: str, options: dict[str, str]) -> AdminClient:
+def admin_client(bootstrap: str, options: ClientOptions) -> AdminClient:
     """An admin client that reconnects fast and keeps its log lines to itself."""
-    fast = {
-        "reconnect.backoff.ms": "20",
-        "reconnect.backoff.max.ms": "100",
-        "socket.connection.setup.timeout.ms": "2000",
-    }
+    fast: ClientOptions = {"reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 100}
     return AdminClient({"bootstrap.servers": bootstrap, **fast, **options}, logger=_quiet)
 
 
@@ -34,7 +31,8 @@ def wait_until_ready(node: Node, deadline: float) -> None:
     `deadline` is a reading of the monotonic clock. Raises BrokerStartError, with the tail of the node's log, where the
     process ends or the deadline passes.
     """
-    options = node.layout.sasl.client_options(mechanism="PLAIN") if node.layout.sasl else {}
+    sasl = node.layout.sasl
+    options: ClientOptions = sasl.client_options(mechanism="PLAIN") if sasl else {}
     admin = admin_client(node.address, options)
     while True:
         if not node.running:

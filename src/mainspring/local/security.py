@@ -6,6 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+ClientOptions = dict[str, str | int | float | bool]
+"""What a client of confluent-kafka is made with."""
+
 ADMIN = "admin"
 _ADMIN_PASSWORD = "admin-secret"  # noqa: S105 - a throw-away broker on loopback
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9._-]+")
@@ -30,7 +33,7 @@ class Sasl:
         """Every user's password, the admin's included."""
         return {ADMIN: _ADMIN_PASSWORD, **self.users}
 
-    def client_options(self, user: str = ADMIN, mechanism: str = "SCRAM-SHA-512") -> dict[str, str]:
+    def client_options(self, user: str = ADMIN, mechanism: str = "SCRAM-SHA-512") -> ClientOptions:
         """The librdkafka options with which this user logs in; raises KeyError for an unknown user."""
         return {
             "security.protocol": "SASL_PLAINTEXT",

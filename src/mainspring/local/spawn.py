@@ -57,7 +57,10 @@ def spawn(command: Sequence[str], output: IO[bytes], *, outlives_parent: bool = 
     `outlives_parent`, the kernel kills it when this process dies (Linux). Raises OSError where it cannot be started.
     """
     if outlives_parent:
-        return _popen(list(command), output)
+        process = _popen(list(command), output)
+        # It ends when somebody else says so; then it must not stay as a zombie while this process lives on.
+        threading.Thread(target=process.wait, name="local-reaper", daemon=True).start()
+        return process
     guarded = [sys.executable, "-I", "-S", str(_GUARD), str(os.getpid()), *command]
     return _spawner_of(os.getpid()).start(guarded, output)
 

@@ -22,6 +22,7 @@ from mainspring.local.node import Node
 from mainspring.local.ports import free_ports
 from mainspring.local.readiness import wait_until_ready
 from mainspring.local.runtime import Notify, Runtime, prepare, silent
+from mainspring.local.security import ClientOptions
 
 _logger = logging.getLogger(__name__)
 
@@ -97,7 +98,7 @@ def _exercise(node: Node) -> None:
     admin.delete_topics([_TOPIC])[_TOPIC].result()
 
 
-def _client(node: Node) -> dict[str, str | int | float | bool]:
+def _client(node: Node) -> ClientOptions:
     # Errors only: what a client notes while a coordinator loads would stand on the user's terminal.
     return {"bootstrap.servers": node.address, "log_level": 3}
 
