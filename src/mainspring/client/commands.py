@@ -1,5 +1,6 @@
 """Commands, complete with who asks, why and when, and as they go into the log."""
 
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypedDict, TypeVar
 
 from mainspring.client.config import ClientConfig
-from mainspring.client.ids import new_id
+from mainspring.jobs import ids
 from mainspring.client.outbox import Envelope
 from mainspring.client.progress import Command
 from mainspring.jobs.errors import InvalidJobError
@@ -61,12 +62,15 @@ class CommandMaker:
         self._payloads = config.payloads
         self._encode = config.codec.encode
         self._clock_ms = clock_ms
+        # Command ids name the client that made them and count: unique like a UUID, and ten times as cheap.
+        self._series = ids.new_job_id()
+        self._number = itertools.count(1)
 
     def submit(self, submission: Submission, terms: JobOptions, reason: str) -> SubmitJob:
         """A SubmitJob; the submission's own options win over the terms. Raises `InvalidJobError`."""
         spec = to_spec(submission.job, submission.args, options=_over(submission.options, terms), codec=self._payloads)
         return SubmitJob(
-            command_id=new_id(), actor=self._actor, reason=reason, requested_at_ms=self._clock_ms(), spec=spec
+            command_id=self._command_id(), actor=self._actor, reason=reason, requested_at_ms=self._clock_ms(), spec=spec
         )
 
     def cancel(self, job_id: str, reason: str) -> CancelJob:
@@ -87,7 +91,7 @@ class CommandMaker:
 
     def retry(self, job_id: str, new_job_id: str | None, reason: str) -> RetryJob:
         """A RetryJob; the id of the new job is drawn if not given. Raises `InvalidJobError`."""
-        return _checked(RetryJob(job_id=job_id, new_job_id=new_job_id or new_id(), **self._asked(reason)))
+        return _checked(RetryJob(job_id=job_id, new_job_id=ids.new_job_id() if new_job_id is None else new_job_id, **self._asked(reason)))
 
     def envelope(self, command: Command) -> Envelope:
         """The command as it goes into the log. Raises `InvalidJobError` for what no record can hold."""
@@ -98,9 +102,12 @@ class CommandMaker:
             raise InvalidJobError(RejectCode.INVALID_FIELD, error.field, error.why) from error
         return Envelope(job_id, job_id.encode(), value, command_headers(command))
 
+    def _command_id(self) -> str:
+        return f"{self._series}.{next(self._number)}"
+
     def _asked(self, reason: str) -> dict[str, Any]:
         return {
-            "command_id": new_id(),
+            "command_id": self._command_id(),
             "actor": self._actor,
             "reason": reason,
             "requested_at_ms": self._clock_ms(),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from concurrent.futures import Future
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
@@ -57,9 +58,7 @@ class ClientCore:
         for job in jobs:
             command = self._maker.submit(job if isinstance(job, Submission) else Submission(job), terms, reason)
             envelopes.append(self._maker.envelope(command))
-            job_id = command.spec.job_id
-            start = starts[self.wire.partition_of(job_id)]
-            watches.append(self.wire.watch(job_id, command.command_id, start, adopt=adopt))
+            watches.append(self.wire.watch(command.spec.job_id, command.command_id, starts, adopt=adopt))
         self.wire.bulk().send(envelopes)
         self.wire.last.update({watch.partition: watch for watch in watches})
         return watches
@@ -111,7 +110,7 @@ class ClientCore:
         starts = yield from self.wire.starts()
         # A refusal comes under the old id, the acceptance under the new one.
         both = [
-            self.wire.watch(name, command.command_id, starts[self.wire.partition_of(name)])
+            self.wire.watch(name, command.command_id, starts)
             for name in (job_id, command.new_job_id)
         ]
         yield from self.wire.send(self._maker.envelope(command))
@@ -182,10 +181,8 @@ class ClientCore:
         for partition in partitions:
             watch = self.wire.last.get(partition)
             if watch is not None and watch.verdict is None and watch.command_id is not None:
-                try:
+                with suppress(CommandRejectedError):
                     yield from self._verdict(watch, deadline)
-                except CommandRejectedError:
-                    pass
 
     def close(self) -> None:
         """Wait for commands on their way, tell those who wait, end all threads."""
@@ -196,7 +193,7 @@ class ClientCore:
     def _send(self, command: Command, job_id: str, *, adopt: bool = False) -> Steps[Watch]:
         envelope = self._maker.envelope(command)
         starts = yield from self.wire.starts()
-        watch = self.wire.watch(job_id, command.command_id, starts[self.wire.partition_of(job_id)], adopt=adopt)
+        watch = self.wire.watch(job_id, command.command_id, starts, adopt=adopt)
         yield from self.wire.send(envelope)
         self.wire.last[watch.partition] = watch
         return watch

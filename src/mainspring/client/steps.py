@@ -7,6 +7,7 @@ calling thread, `drive_async` by awaiting: nothing is written twice, and neither
 import asyncio
 from collections.abc import Generator
 from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -85,15 +86,11 @@ async def drive_async(steps: Steps[T]) -> T:
 
 def fulfil(future: Future[T], value: T) -> None:
     """Give the future its value, unless its owner has stopped waiting."""
-    try:
+    with suppress(InvalidStateError):
         future.set_result(value)
-    except InvalidStateError:
-        pass
 
 
 def fail(future: Future[Any], error: BaseException) -> None:
     """Give the future its error, unless its owner has stopped waiting."""
-    try:
+    with suppress(InvalidStateError):
         future.set_exception(error)
-    except InvalidStateError:
-        pass

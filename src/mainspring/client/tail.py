@@ -75,7 +75,9 @@ class EventTail:
     def register(self, watch: Watch, *, fresh: bool) -> None:
         """Make a watch known. `fresh`: its command is not sent yet, so nothing before now concerns it."""
         with self._lock:
-            known = self._watches.setdefault(watch.partition, WeakValueDictionary())
+            known = self._watches.get(watch.partition)
+            if known is None:
+                known = self._watches[watch.partition] = WeakValueDictionary()
             if known.setdefault(watch.key, watch) is not watch:
                 self._twins.setdefault(watch.key, WeakSet()).add(watch)
             reading = self._reading.get(watch.partition)

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer
 from mainspring.client.config import ClientConfig
 from mainspring.client.ends import Ends
 from mainspring.client.errors import ClientClosedError, EventsUnavailableError, ForkedClientError
-from mainspring.client.ids import time_of_id
+from mainspring.jobs.ids import time_of_id
 from mainspring.client.outbox import BulkOutbox, Envelope, Outbox, OutboxFullError
 from mainspring.client.progress import JobEvent
 from mainspring.client.scan import scan
@@ -83,9 +83,11 @@ class Wire:
             return {partition: Start(time_ms=since) for partition in self.partitions}
         return {partition: Start(offset=offset) for partition, offset in ends.items()}
 
-    def watch(self, job_id: str, command_id: str, start: Start, *, adopt: bool = False) -> Watch:
+    def watch(self, job_id: str, command_id: str, starts: dict[int, Start], *, adopt: bool = False) -> Watch:
         """A watch for a command that is about to be sent."""
-        watch = Watch(job_id, self.partition_of(job_id), Start(offset=start.offset, time_ms=start.time_ms), command_id)
+        partition = self.partition_of(job_id)
+        start = starts[partition]
+        watch = Watch(job_id, partition, Start(offset=start.offset, time_ms=start.time_ms), command_id)
         watch.adopt = adopt
         self.tail.register(watch, fresh=True)
         return watch
@@ -154,6 +156,8 @@ class Wire:
         own = {
             "client.id": "mainspring-client",
             "enable.partition.eof": True,
+            # The default of a second is how long a partition may stay unread after a full queue or a new assignment.
+            "fetch.queue.backoff.ms": 10,
             "fetch.wait.max.ms": 500,
             # The group is never joined and nothing is committed; librdkafka wants a name, and the ACLs one they know.
             "group.id": self._config.topology.group("client"),

@@ -1,7 +1,6 @@
 """A user's job as a `JobSpec`: everything is checked here, before anything is produced."""
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
@@ -10,6 +9,7 @@ from mainspring.jobs.app import JobCall, JobFunction
 from mainspring.jobs.base import Job, options_of, payload_fields
 from mainspring.jobs.errors import InvalidJobError, PayloadMismatchError
 from mainspring.jobs.handler import Handler, for_class
+from mainspring.jobs.ids import new_job_id
 from mainspring.jobs.models import JobPriority
 from mainspring.jobs.options import NO_OPTIONS, JobOptions
 from mainspring.jobs.payload import JSON, EncodingError, PayloadCodec, to_tree
@@ -28,11 +28,6 @@ _MS = timedelta(milliseconds=1)
 MAX_LOST = 3
 """Attempts that may be lost with their worker, where nobody says otherwise."""
 _NO_RETRY = RetryPolicy(max_retries=0)  # its delays are those of the schema
-
-
-def new_job_id() -> str:
-    """An id that nobody else draws: 128 random bits, in hex."""
-    return os.urandom(16).hex()
 
 
 def to_spec(

@@ -4,12 +4,12 @@ import os
 import re
 import time
 
-__all__ = ["new_id", "time_of_id"]
+__all__ = ["new_job_id", "time_of_id"]
 
 _UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
 
-def new_id() -> str:
+def new_job_id() -> str:
     """A new UUIDv7 in its usual text form."""
     nanoseconds = time.time_ns()
     milliseconds, rest = divmod(nanoseconds, 1_000_000)
