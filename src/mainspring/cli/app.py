@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mainspring.cli import config, local, version
+from mainspring.cli import config, dev, job, local, processes, topics, version
 from mainspring.cli.context import Globals
 from mainspring.cli.errors import CliError, ExitCode
 
@@ -38,12 +38,17 @@ def build(*, forward: bool = True) -> typer.Typer:
         rich_markup_mode="rich",
     )
     app.callback()(_root)
-    app.add_typer(local.app, name="local", rich_help_panel="Operate")
-    app.add_typer(config.app, name="config", rich_help_panel="Operate")
-    app.command("version", rich_help_panel="Operate")(version.version)
+    app.add_typer(job.app, name="job", rich_help_panel="Use")
+    app.command("dev", rich_help_panel="See it work")(dev.dev)
     if forward:
         for name, text in _FORWARDED.items():
             _forward(app, name, text)
+    app.command("scheduler", rich_help_panel="Run")(processes.scheduler)
+    app.command("projector", rich_help_panel="Run")(processes.projector)
+    app.add_typer(topics.app, name="topics", rich_help_panel="Operate")
+    app.add_typer(config.app, name="config", rich_help_panel="Operate")
+    app.add_typer(local.app, name="local", rich_help_panel="Operate")
+    app.command("version", rich_help_panel="Operate")(version.version)
     return app
 
 

@@ -24,11 +24,11 @@ class Globals:
     _settings: "Settings | None" = None
 
     def settings(self, **flags: object) -> "Settings":
-        """The settings; `flags` are a command's own, with dots written as double underscores."""
+        """The settings, with a command's own flags (dotted names) on top; None means not given."""
         if self._settings is None or flags:
             from mainspring.settings import Settings
 
-            given = {name.replace("__", "."): value for name, value in flags.items()}
+            given = {name: value for name, value in flags.items() if value is not None}
             self._settings = Settings.load(flags=self.flags | given, config=self.config)
         return self._settings
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,9 +11,10 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from mainspring.cli.context import Globals, globals_of, settings_of
+from mainspring.cli.context import globals_of, settings_of
 from mainspring.cli.errors import CliError
 from mainspring.cli.output import escape, note, stdout
+from mainspring.cli.processes import command_line
 
 if TYPE_CHECKING:
     from mainspring.settings import Settings
@@ -49,10 +49,11 @@ def dev(
             settings = shared.settings()
         _apply_topics(settings)
         fresh = own_kafka and data_dir is None
+        shared.flags.setdefault("log.format", "console")
         processes = {
-            "scheduler": _command(shared, "scheduler"),
-            "worker": _command(shared, "worker", "--app", app, "--slots", str(slots)),
-            "projector": _command(shared, "projector", *(["--rebuild"] if fresh else [])),
+            "scheduler": command_line(shared, "scheduler"),
+            "worker": command_line(shared, "worker", "--app", app, "--slots", str(slots)),
+            "projector": command_line(shared, "projector", *(["--rebuild"] if fresh else [])),
         }
         children = {name: stack.enter_context(_child(name, command)) for name, command in processes.items()}
         _banner(settings, app)
@@ -86,13 +87,6 @@ def _apply_topics(settings: "Settings") -> None:
     from mainspring.topics import admin
 
     admin.apply(settings.connection(), settings.topology())
-
-
-def _command(shared: Globals, *arguments: str) -> list[str]:
-    config = ["--config", str(shared.config.resolve())] if shared.config else []
-    flags = [part for name, value in shared.flags.items() for part in ("--set", f"{name}={value}")]
-    logs = [] if "log.format" in shared.flags else ["--set", "log.format=console"]
-    return [sys.executable, "-m", "mainspring.cli", *config, *flags, *logs, *arguments]
 
 
 @contextmanager

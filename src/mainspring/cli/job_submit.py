@@ -101,9 +101,12 @@ def _retry(retries: int | None, delay: Duration, max_delay: Duration) -> "RetryP
         if delay is not None or max_delay is not None:
             raise typer.BadParameter("is needed with a delay of retries", param_hint="--retries")
         return None
-    policy = {"base_delay": delay, "max_delay": max_delay}
-    seconds = {name: value.total_seconds() for name, value in policy.items() if value is not None}
-    return RetryPolicy(max_retries=retries, **seconds)
+    standard = RetryPolicy(max_retries=retries)
+    return RetryPolicy(
+        max_retries=retries,
+        base_delay=standard.base_delay if delay is None else delay.total_seconds(),
+        max_delay=standard.max_delay if max_delay is None else max_delay.total_seconds(),
+    )
 
 
 def print_submitted(job_id: str, output: Output) -> None:

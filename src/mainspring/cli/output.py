@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from mainspring.cli.errors import CliError
 
@@ -19,13 +20,18 @@ __all__ = [
     "Column",
     "Output",
     "OutputOption",
+    "escape",
     "note",
     "print_error",
     "print_json",
+    "print_line",
+    "print_pairs",
     "print_table",
+    "printable",
     "stderr",
     "stdout",
     "warn",
+    "write",
 ]
 
 # Wide enough that no cell is cut when the output is read by a program or a pager.
@@ -122,10 +128,18 @@ def escape(value: object) -> str:
     """Text that rich prints as it is: users' data must not be read as markup, nor move a terminal's cursor."""
     from rich.markup import escape as escape_markup
 
-    text = "" if value is None else str(value)
-    return escape_markup(
-        "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
-    )
+    return escape_markup(printable("" if value is None else str(value)))
+
+
+def printable(text: str) -> str:
+    """The text without control characters, which could move a terminal's cursor or fake its output."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def write(text: str) -> None:
+    """Text on stdout, as it is."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def note(text: str) -> None:
@@ -135,19 +149,22 @@ def note(text: str) -> None:
 
 def warn(text: str) -> None:
     """A warning on stderr; `text` is printed as it is."""
-    stderr().print(f"[bold yellow]warning[/] {escape(text)}")
+    stderr().print(_labelled(("[bold yellow]warning[/]", text)))
 
 
 def print_error(error: "CliError") -> None:
     """What, why, what next, on stderr."""
+    lines = [("[bold red]error[/]", error.what), ("", error.why), ("[bold]next[/]", error.hint)]
+    stderr().print(_labelled(*(line for line in lines if line[1])))
+
+
+def _labelled(*lines: tuple[str, str]) -> "Table":
+    """Texts behind labels; what wraps stays behind its label."""
     from rich.table import Table
 
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    grid.add_row("[bold red]error[/]", escape(error.what))
-    if error.why:
-        grid.add_row("", escape(error.why))
-    if error.hint:
-        grid.add_row("[bold]next[/]", escape(error.hint))
-    stderr().print(grid)
+    for label, text in lines:
+        grid.add_row(label, escape(text))
+    return grid

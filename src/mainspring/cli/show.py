@@ -47,7 +47,7 @@ def ago(at_ms: int | None, now_ms: int | None = None) -> str:
     if at_ms is None:
         return "-"
     seconds = (at_ms - (time.time_ns() // 1_000_000 if now_ms is None else now_ms)) / 1000
-    return f"in {format_duration(seconds)}" if seconds > 0 else f"{format_duration(-seconds)} ago"
+    return f"in {format_duration(seconds)}" if seconds > 0 else f"{format_duration(abs(seconds))} ago"
 
 
 def until(start_ms: int | None, end_ms: int | None) -> str:

@@ -6,16 +6,16 @@ from mainspring.cli.output import Output, OutputOption, print_json, print_pairs
 def version(output: OutputOption = Output.TABLE) -> None:
     """Print the versions of Mainspring and of what it stands on."""
     import platform
+    from importlib.metadata import version as installed
 
     from confluent_kafka import libversion
-    from confluent_kafka import version as client_version
 
     from mainspring.telemetry.metrics import package_version
 
     versions = {
         "mainspring": package_version(),
         "python": platform.python_version(),
-        "confluent_kafka": str(client_version() if callable(client_version) else client_version).split(" ")[0],
+        "confluent_kafka": installed("confluent-kafka"),
         "librdkafka": libversion()[0],
     }
     if output is Output.JSON:

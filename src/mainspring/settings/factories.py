@@ -132,13 +132,18 @@ def scheduler_config(settings: "Settings") -> "SchedulerConfig":
     """What one scheduler process needs."""
     from mainspring.processors.scheduler import SchedulerConfig
 
+    own = settings.scheduler
     return SchedulerConfig(
         connection=connection(settings),
         topology=topology(settings),
         codec=codec(settings),
         rules=rules(settings),
-        slot=settings.scheduler.slot or socket.gethostname(),
-        state_dir=settings.scheduler.state_dir,
+        slot=own.slot,
+        state_dir=own.state_dir,
+        transaction_timeout_ms=own.transaction_timeout_ms,
+        session_timeout_ms=own.session_timeout_ms,
+        static_member=own.static_member,
+        max_batch=own.max_batch,
     )
 
 

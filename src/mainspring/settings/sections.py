@@ -119,6 +119,8 @@ class SchedulerSection(Section):
     """How long the transaction of a dead process may hide what others wrote behind it."""
     session_timeout_ms: Annotated[int, Field(ge=1000, le=300_000)] = 6_000
     """How long the group waits for a silent process before its partitions go to the others."""
+    static_member: bool = False
+    """Whether the slot is its identity in the group, too: a restart within the session then moves no partition."""
     max_batch: PositiveInt = 4_000
     """Inputs that one transaction takes at most."""
     unknown_name_after_ms: Annotated[int, Field(ge=0)] = 600_000

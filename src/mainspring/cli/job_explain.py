@@ -1,0 +1,98 @@
+"""`mainspring job explain`: why a job is not running, out of the scheduler's own table and the log."""
+
+import time
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from mainspring.cli.connect import open_client
+from mainspring.cli.context import settings_of
+from mainspring.cli.errors import CliError, ExitCode
+from mainspring.cli.events import cause_text, event_record, plain
+from mainspring.cli.options import JobId
+from mainspring.cli.output import Output, OutputOption, escape, print_json, print_pairs, stdout
+from mainspring.cli.show import ago, iso, local, status_text
+
+if TYPE_CHECKING:
+    from mainspring.client import HistoryEntry
+    from mainspring.processors.core import WhyNot
+
+
+def explain(ctx: typer.Context, job_id: JobId, output: OutputOption = Output.TABLE) -> None:
+    """Tell why a job is not running, or where it runs, and the event that made it so."""
+    from mainspring.cli.table_row import read_partition
+
+    settings = settings_of(ctx)
+    with open_client(settings) as client:
+        history = list(client.history(job_id))
+    why, state = read_partition(settings, job_id, history)
+    if why is None:
+        raise _unknown(job_id, history)
+    last = next((entry for entry in reversed(history) if _changes(entry.event)), None)
+    if output is Output.JSON:
+        print_json(
+            {
+                "job_id": job_id,
+                "status": state.status.name,
+                "why": {"type": type(why).__name__, "text": str(why), **_fields(why)},
+                "last_event": None if last is None else event_record(last.event, last.partition, last.offset),
+                "refused_commands": [
+                    event_record(each.event, each.partition, each.offset)
+                    for each in history
+                    if type(each.event).__name__ == "CommandRejected"
+                ],
+            }
+        )
+        return
+    _print(job_id, why, state, last)
+
+
+def _changes(event: Any) -> bool:
+    return type(event).__name__ not in {"CommandRejected", "ReportRefused"}
+
+
+def _fields(why: Any) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    for field in fields(why):
+        value = getattr(why, field.name)
+        if field.name.endswith("_ms"):
+            shown[field.name.removesuffix("_ms")] = iso(value)
+        else:
+            shown[field.name] = plain(value)
+    return shown
+
+
+def _print(job_id: str, why: "WhyNot", state: Any, last: "HistoryEntry | None") -> None:
+    stdout().print(f"[bold]{escape(sentence(why))}[/]")
+    pairs: dict[str, Any] = {"job": job_id, "status": status_text(state.status.name), "queue": state.queue}
+    if last is not None:
+        event = last.event
+        pairs["last event"] = f"{type(event).__name__} (revision {event.revision}), {ago(event.decided_at_ms)}"
+        pairs["at"] = f"events {last.partition}:{last.offset}, {local(event.decided_at_ms, ms=True)}"
+        pairs["decided"] = cause_text(event.cause)
+    print_pairs(pairs)
+
+
+def sentence(why: "WhyNot") -> str:
+    """The reason in words, with times as people read them."""
+    match type(why).__name__:
+        case "ScheduledUntil":
+            what = f"Attempt {why.after_attempt} is to be repeated" if why.after_attempt else "It is scheduled"  # type: ignore[union-attr]  # matched by name
+            return f"{what}: due {ago(why.due_at_ms)}, at {local(why.due_at_ms)}."  # type: ignore[union-attr]  # matched by name
+    return str(why)
+
+
+def _unknown(job_id: str, history: list["HistoryEntry"]) -> CliError:
+    now_ms = time.time_ns() // 1_000_000
+    refused = [entry.event for entry in history if type(entry.event).__name__ == "CommandRejected"]
+    why = "The log has no event of this id."
+    if refused:
+        last: Any = refused[-1]
+        why = f"Its {last.command} was refused {ago(last.decided_at_ms, now_ms)} [{last.reject_code}]: {last.message}"
+    return CliError(
+        f"There is no job {job_id!r}.",
+        why=why,
+        hint="Check the id and topics.prefix; a command that no scheduler has read yet is not decided.",
+        code=ExitCode.NOT_FOUND,
+    )

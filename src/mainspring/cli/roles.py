@@ -1,0 +1,57 @@
+"""What the health of each role is made of."""
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mainspring.processors.projector import Projector
+    from mainspring.processors.scheduler import Scheduler
+    from mainspring.telemetry import Health
+
+__all__ = ["projector_health", "scheduler_health"]
+
+# Shorter than max.poll.interval.ms: a loop that hangs is restarted before the group notices.
+LOOP_MAX_AGE_S = 60.0
+PROJECTOR_LAG_MAX = 10_000
+
+
+def scheduler_health(health: "Health", scheduler: "Scheduler") -> None:
+    """Alive while its loop comes round, ready while every partition that it owns decides, started once that was so."""
+    started_at_ms = time.monotonic_ns() // 1_000_000
+
+    def loop() -> str | None:
+        # Between two engines there is no loop for a moment; the age then counts from the start.
+        last_ms = scheduler.status().last_loop_ms or started_at_ms
+        age_s = (time.monotonic_ns() // 1_000_000 - last_ms) / 1000
+        return (
+            None if age_s <= LOOP_MAX_AGE_S else f"has not come round for {age_s:.0f} s (allowed: {LOOP_MAX_AGE_S:g} s)"
+        )
+
+    def ready() -> str | None:
+        status = scheduler.status()
+        if status.restoring:
+            return f"restores partitions {', '.join(map(str, status.restoring))}"
+        return None if status.is_ready else "has not joined the group yet"
+
+    health.live("scheduler loop", loop)
+    health.ready("partitions", ready)
+    health.startup("partitions", ready)
+
+
+def projector_health(health: "Health", projector: "Projector") -> None:
+    """Ready while it follows the log closely and its database answers."""
+
+    def behind() -> str | None:
+        status = projector.status()
+        if status.error is not None:
+            return f"waits: {status.error}"
+        if not status.partitions:
+            return "has not begun to read yet"
+        return f"{status.lag} events behind" if status.lag > PROJECTOR_LAG_MAX else None
+
+    def running() -> str | None:
+        return None if projector.status().running else "does not run"
+
+    health.live("projector", running)
+    health.ready("projector lag", behind)
+    health.startup("projector", running)
