@@ -18,6 +18,8 @@ class Role(StrEnum):
     PROJECTOR = "projector"
     OBSERVER = "observer"
     """Whatever only reads: listeners, statistics, the console, auditors."""
+    OPERATOR = "operator"
+    """Whoever runs `topics plan` and `topics apply`; neither reads nor writes records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,9 @@ class Topic:
     partitions: int
     copartitioned: bool
     """Whether the scheduler needs it to have the same partitions as `commands`."""
+    growable: bool
+    """Whether partitions may be added later. Where the key chooses the partition they may not: keys would move."""
+    replication: int
     config: Mapping[str, str]
     """Kafka's topic configuration, as text."""
     writers: frozenset[Role]

@@ -37,7 +37,7 @@ RESERVED_ROLES = ("limits",)
 """Topics that are to come: their names are taken, nothing makes them yet."""
 
 _PREFIX = re.compile(r"[A-Za-z0-9._-]+")
-_EVERYONE = frozenset(Role)
+_EVERYONE = frozenset(Role) - {Role.OPERATOR}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +149,7 @@ class Topology:
             writers={Role.SCHEDULER},
             readers={Role.WORKER, Role.OBSERVER},
             copartitioned=False,
-            why="What the scheduler tells one worker, which reads from the end that it saw at its start: nothing old counts.",
+            why="What the scheduler tells one worker, which reads from the end it saw at its start: old ones are void.",
         )
 
     @cached_property
@@ -201,8 +201,8 @@ class Topology:
             writers={Role.SCHEDULER},
             readers={Role.SCHEDULER, Role.OBSERVER},
             why="The rows of the scheduler's tables, one per key after compaction, to restore them from. Young rows "
-            "stay for an hour, so that a torn write can be looked into; tombstones for a week, so that a store that was "
-            "away learns of them.",
+            "stay for an hour, so that a torn write can be looked into; tombstones for a week, so that a store that "
+            "was away learns of them.",
         )
 
     def work(self, queue: str, priority: Priority) -> Topic:
@@ -224,6 +224,7 @@ class Topology:
                 readers={Role.WORKER, Role.OBSERVER},
                 partitions=self.work_partitions,
                 copartitioned=False,
+                growable=True,
                 why="Invitations to run a job. Unanswered ones are renewed within seconds: old ones are worth nothing.",
             )
             for queue in self.queues
@@ -262,6 +263,7 @@ class Topology:
         why: str,
         partitions: int | None = None,
         copartitioned: bool = True,
+        growable: bool = False,
     ) -> Topic:
         everywhere = {"min.insync.replicas": str(self.min_isr), "unclean.leader.election.enable": "false"}
         return Topic(
@@ -269,8 +271,10 @@ class Topology:
             role=role,
             key=key,
             values=values,
+            replication=self.replication,
             partitions=self.partitions if partitions is None else partitions,
             copartitioned=copartitioned,
+            growable=growable,
             config=dict(sorted({**config, **everywhere}.items())),
             writers=frozenset(writers),
             readers=frozenset(readers),

@@ -1,0 +1,117 @@
+"""Topics made and compared on a real broker."""
+
+from dataclasses import replace
+
+import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
+
+from mainspring.topics import Connection, TopicMismatchError, Topology, TopologyError, admin
+
+pytestmark = pytest.mark.broker
+TIMEOUT_S = 30.0
+
+
+@pytest.fixture
+def topology(prefix: str) -> Topology:
+    """A small installation."""
+    return Topology(prefix=prefix, partitions=2, work_partitions=2)
+
+
+@pytest.fixture
+def connection(kafka: str) -> Connection:
+    """The way to the shared broker."""
+    return Connection(kafka)
+
+
+def partitions(connection: Connection, name: str) -> int:
+    topics = AdminClient(connection.admin_config()).list_topics(timeout=TIMEOUT_S).topics
+    return len(topics[name].partitions) if name in topics else 0
+
+
+def test_topics_are_planned_made_and_then_there_is_nothing_to_do(connection: Connection, topology: Topology) -> None:
+    # given a cluster without them
+    assert len(admin.plan(connection, topology).steps) == len(topology.all())
+
+    # when
+    done = admin.apply(connection, topology)
+
+    # then
+    assert len(done.steps) == len(topology.all())
+    assert admin.plan(connection, topology).is_empty
+    assert admin.apply(connection, topology).is_empty
+    assert all(partitions(connection, topic.name) == topic.partitions for topic in topology.all())
+    admin.verify(connection, topology)
+
+
+def test_what_is_missing_is_told_with_what_to_do(connection: Connection, topology: Topology) -> None:
+    with pytest.raises(TopicMismatchError, match=r"missing: .*\.commands.*topics apply"):
+        admin.verify(connection, topology)
+
+
+def test_a_count_that_does_not_match_stops_everything_before_anything_is_made(
+    connection: Connection, topology: Topology
+) -> None:
+    # given a topic that somebody made by hand
+    client = AdminClient(connection.admin_config())
+    client.create_topics([NewTopic(topology.events.name, 5, 1)])[topology.events.name].result(TIMEOUT_S)
+
+    with pytest.raises(TopicMismatchError, match="has 5 partitions and should have 2"):
+        admin.apply(connection, topology)
+
+    assert partitions(connection, topology.commands.name) == 0
+    assert partitions(connection, topology.events.name) == 5
+
+
+def test_a_setting_changed_by_hand_is_set_again_and_a_foreign_one_stays(
+    connection: Connection, topology: Topology
+) -> None:
+    # given
+    admin.apply(connection, topology)
+    client = AdminClient(connection.admin_config())
+    by_hand = [
+        ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in (("retention.ms", "1000"), ("segment.jitter.ms", "77"))
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, topology.events.name, incremental_configs=by_hand)
+    client.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
+
+    # when
+    planned = admin.plan(connection, topology)
+    admin.apply(connection, topology)
+
+    # then
+    assert str(planned) == f"change {topology.events}: retention.ms 1000 → -1"
+    assert admin.plan(connection, topology).is_empty
+    described = client.describe_configs([ConfigResource(ResourceType.TOPIC, topology.events.name)])
+    (config,) = (future.result(TIMEOUT_S) for future in described.values())
+    assert config["segment.jitter.ms"].value == "77"
+
+
+def test_a_new_queue_and_more_workers_per_lane_are_made_in_place(connection: Connection, topology: Topology) -> None:
+    # given
+    admin.apply(connection, topology)
+
+    # when
+    larger = replace(topology, queues=("default", "mail"), work_partitions=3)
+    admin.apply(connection, larger)
+
+    # then
+    assert {partitions(connection, topic.name) for topic in larger.all() if topic.growable} == {3}
+    assert admin.plan(connection, larger).is_empty
+    # and a queue that is no longer declared keeps its topics
+    admin.apply(connection, replace(larger, queues=("default",)))
+    assert partitions(connection, f"{topology.prefix}work.mail.low") == 3
+
+
+def test_more_copies_than_there_are_brokers_is_refused_in_kafkas_words(
+    connection: Connection, topology: Topology
+) -> None:
+    with pytest.raises(TopologyError, match="create"):
+        admin.apply(connection, replace(topology, replication=9))
+
+
+def test_a_cluster_that_does_not_answer_is_named() -> None:
+    nowhere = Connection("127.0.0.1:1", {"socket.connection.setup.timeout.ms": 1000})
+
+    with pytest.raises(TopologyError, match=r"127\.0\.0\.1:1 did not answer within 1 s"):
+        admin.plan(nowhere, Topology(), timeout_s=1.0)
