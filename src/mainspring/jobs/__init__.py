@@ -4,7 +4,7 @@ from mainspring.jobs.app import App, JobCall, JobFunction
 from mainspring.jobs.base import AsyncJob, BlockingJob, CpuBoundJob, Job
 from mainspring.jobs.context import JobContext, current_context
 from mainspring.jobs.errors import (
-    AttemptFailure,
+    AttemptFailureError,
     DuplicateJobNameError,
     HandlerSignatureError,
     InvalidJobError,
@@ -28,7 +28,7 @@ from mainspring.jobs.spec import Submittable, new_job_id, to_spec
 __all__ = [
     "App",
     "AsyncJob",
-    "AttemptFailure",
+    "AttemptFailureError",
     "BlockingJob",
     "ConcurrencyModel",
     "CpuBoundJob",

@@ -52,6 +52,7 @@ class JobFunction(Generic[P, R]):
         return self.handler.name
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls the function itself."""
         return self._function(*args, **kwargs)
 
     def job(self, *args: P.args, **kwargs: P.kwargs) -> JobCall:

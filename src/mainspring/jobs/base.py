@@ -67,9 +67,9 @@ class _BecomesDataclass:
 class Job(_BecomesDataclass):
     """What to run, as a value. Derive from `AsyncJob`, `BlockingJob` or `CpuBoundJob`.
 
-    Annotated fields of a subclass are its arguments. The names below are the terms of the job: give them by keyword when
-    making one, or without annotation in the class body as the class's default. `name` is the name it is registered under
-    (the class's name, unless the class says otherwise).
+    Annotated fields of a subclass are its arguments. The names below are the terms of the job: give them by keyword
+    when making one, or without annotation in the class body as the class's default. `name` is the name it is registered
+    under (the class's name, unless the class says otherwise).
     """
 
     name: ClassVar[str]

@@ -6,7 +6,7 @@ MainspringError                      root of every exception of the project (mai
 │   └── HandlerSignatureError        parameters that no payload can fill
 ├── InvalidJobError                  a job that cannot be submitted (code, field)
 ├── NoCurrentJobError                current_context() outside of a job
-└── AttemptFailure                   raised by a handler, or instead of its result
+└── AttemptFailureError              raised by a handler, or instead of its result
     ├── NonRetryableError            never tried again
     │   ├── UnknownHandlerError      the worker has no handler of that name
     │   ├── PayloadMismatchError     the payload does not fit the handler (fields)
@@ -23,7 +23,7 @@ from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.errors import MainspringError
 
 __all__ = [
-    "AttemptFailure",
+    "AttemptFailureError",
     "DuplicateJobNameError",
     "HandlerSignatureError",
     "InvalidJobError",
@@ -72,11 +72,11 @@ class NoCurrentJobError(MainspringError, LookupError):
     """current_context() was called where no job runs."""
 
 
-class AttemptFailure(MainspringError):
+class AttemptFailureError(MainspringError):
     """Why an attempt failed, where Mainspring or the handler says more than an exception of any type."""
 
 
-class NonRetryableError(AttemptFailure):
+class NonRetryableError(AttemptFailureError):
     """Raise it (or a subclass) in a handler whose failure no retry can mend."""
 
 
@@ -103,13 +103,14 @@ class ResultTooLargeError(NonRetryableError):
 
     def __init__(self, size: int, limit: int) -> None:
         super().__init__(
-            f"the encoded result has {size} bytes, more than the {limit} allowed; store it elsewhere and return its address"
+            f"the encoded result has {size} bytes, more than the {limit} allowed; "
+            "store it elsewhere and return its address"
         )
         self.size = size
         self.limit = limit
 
 
-class RetryLater(AttemptFailure):
+class RetryLater(AttemptFailureError):  # noqa: N818  # an instruction that reads as one: `raise RetryLater(30)`
     """Fails the attempt and says itself after how long the next one may run; the retry counts as any other.
 
     Args:
@@ -125,5 +126,5 @@ class RetryLater(AttemptFailure):
         self.delay = seconds
 
 
-class ProcessDiedError(AttemptFailure):
+class ProcessDiedError(AttemptFailureError):
     """The process that ran the attempt died before it could tell the outcome."""

@@ -55,7 +55,7 @@ class Handler:
         self.signature.prepare()
         if self.model is ConcurrencyModel.PROCESS and self.reference is None:
             raise JobDefinitionError(
-                f"job {self.name!r} runs in a process of its own, which must import it: define it at the top of a module"
+                f"job {self.name!r} runs in a process of its own, which imports it; define it at the top of a module"
             )
 
     def open(self, payload: bytes, content_type: str, context: JobContext) -> Callable[[], Any]:

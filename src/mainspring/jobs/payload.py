@@ -28,9 +28,14 @@ class PayloadCodec(Protocol):
     """
 
     @property
-    def content_type(self) -> str: ...
-    def encode(self, value: Any) -> bytes: ...
-    def decode(self, data: bytes) -> Any: ...
+    def content_type(self) -> str:
+        """Media type of the bytes."""
+
+    def encode(self, value: Any) -> bytes:
+        """A tree as bytes. Raises `EncodingError`."""
+
+    def decode(self, data: bytes) -> Any:
+        """The tree in some bytes. Raises ValueError."""
 
 
 class JsonCodec:
@@ -39,6 +44,7 @@ class JsonCodec:
     content_type = "application/json"
 
     def encode(self, value: Any) -> bytes:
+        """A tree as JSON."""
         try:
             return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
         except (TypeError, ValueError, RecursionError) as error:
@@ -46,6 +52,7 @@ class JsonCodec:
             raise EncodingError(field, problem) from error
 
     def decode(self, data: bytes) -> Any:
+        """The tree in some JSON."""
         return from_json(data, allow_inf_nan=False)
 
 
@@ -65,24 +72,32 @@ DEPTH_MAX = 200
 
 
 def _problems(value: Any, path: str, depth: int) -> Iterator[tuple[str, str]]:
+    """Where a tree holds something that JSON cannot, and what."""
     if depth > DEPTH_MAX:
         yield path[:100], "is nested too deeply, or contains itself"
-    elif isinstance(value, float) and not math.isfinite(value):
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            name = ascii(key)[1:-1] if isinstance(key, str) else ascii(key)
+            here = f"{path}.{name}" if path else name
+            if isinstance(key, str):
+                yield from _problems(key, here, depth + 1)
+                yield from _problems(item, here, depth + 1)
+            else:
+                yield path, f"has a key of type {type(key).__name__}; keys must be strings"
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _problems(item, f"{path}[{index}]", depth + 1)
+    else:
+        yield from _leaf_problems(value, path)
+
+
+def _leaf_problems(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, float) and not math.isfinite(value):
         yield path, f"{value!r} is no number that JSON can hold"
     elif isinstance(value, str):
         try:
             value.encode()
         except UnicodeEncodeError:
             yield path, "holds a lone surrogate, which is no character"
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str):
-                yield path, f"has a key of type {type(key).__name__}; keys must be strings"
-            else:
-                yield from _problems(key, f"{path}.{key!a}", depth + 1)
-                yield from _problems(item, f"{path}.{key}" if path else key, depth + 1)
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from _problems(item, f"{path}[{index}]", depth + 1)
     elif value is not None and not isinstance(value, int | float):
         yield path, f"a {type(value).__name__} has no place in JSON"

@@ -16,6 +16,8 @@ from mainspring.jobs.payload import JSON, EncodingError, PayloadCodec, to_tree
 
 __all__ = ["Parameter", "Signature", "of_function"]
 
+SHOWN_CHARS = 80
+"""So much of a wrong value is quoted."""
 _EMPTY_PAYLOADS = (b"", b"{}")
 
 
@@ -35,7 +37,7 @@ class Signature:
     the usual notations for what JSON lacks: dates, enums, UUIDs, bytes, dataclasses.
     """
 
-    def __init__(self, name: str, parameters: Callable[[], Sequence[Parameter]], takes_rest: bool = False) -> None:
+    def __init__(self, name: str, parameters: Callable[[], Sequence[Parameter]], *, takes_rest: bool = False) -> None:
         self._name = name
         self._parameters = parameters
         self._takes_rest = takes_rest
@@ -112,7 +114,7 @@ def of_function(name: str, function: Callable[..., Any]) -> tuple[Signature, str
         missing = dataclasses.MISSING
         return [Parameter(p.name, hints.get(p.name, Any), missing if p.default is p.empty else p.default) for p in kept]
 
-    return Signature(name, parameters, any(p.kind is p.VAR_KEYWORD for p in raw)), context_name
+    return Signature(name, parameters, takes_rest=any(p.kind is p.VAR_KEYWORD for p in raw)), context_name
 
 
 def _arguments_class(name: str, parameters: Sequence[Parameter], config: ConfigDict) -> type:
@@ -144,6 +146,8 @@ def _by_field(error: ValidationError) -> dict[str, str]:
         for part in line["loc"]:
             path += f"[{part}]" if isinstance(part, int) else (f".{part}" if path else str(part))
         shown = repr(line["input"])
-        given = "" if line["type"] == "missing" else f" (given {shown[:80]}{'…' if len(shown) > 80 else ''})"
+        if len(shown) > SHOWN_CHARS:
+            shown = shown[:SHOWN_CHARS] + "…"
+        given = "" if line["type"] == "missing" else f" (given {shown})"
         wrong[path] = line["msg"] + given
     return wrong
