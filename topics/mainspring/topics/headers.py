@@ -5,6 +5,7 @@ or trace without knowing Avro.
 """
 
 import sys
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
@@ -36,7 +37,7 @@ def command_headers(
     headers: list[Header] = [
         _SPEC_VERSION,
         ("ce_id", command.command_id),
-        ("ce_source", "/" + quote(command.actor, safe="@.:/-")),
+        _source(command.actor),
         _TYPES[type(command)],
         ("ce_subject", subject),
         _CONTENT_TYPE,
@@ -47,13 +48,17 @@ def command_headers(
     return headers
 
 
+@lru_cache(maxsize=64)
+def _source(actor: str) -> Header:
+    """A source is a URI reference; a client's commands all have the same."""
+    return "ce_source", "/" + quote(actor, safe="@.:/-")
+
+
 def current_traceparent() -> str | None:
     """The active span as a `traceparent`; None outside of a span, or where OpenTelemetry was never imported."""
     if "opentelemetry.trace" not in sys.modules:
         return None
-    from opentelemetry.trace import get_current_span
-
-    span = get_current_span().get_span_context()
+    span = sys.modules["opentelemetry.trace"].get_current_span().get_span_context()
     if not span.is_valid:
         return None
     return f"00-{span.trace_id:032x}-{span.span_id:016x}-{int(span.trace_flags):02x}"
