@@ -108,7 +108,7 @@ class Projector:
                 closing(Feed(self._config.connection, self._config.topology)) as feed,
             ):
                 store = ViewStore(connection)
-                store.prepare(rebuild=self._rebuild)
+                store.prepare(rebuild=self._rebuild, keeps_all=self._config.retention.is_unlimited)
                 self._rebuild = False
                 self._live.clear()
                 stored = store.positions()

@@ -59,8 +59,11 @@ class ViewStore:
         self._connection = connection
         self._upsert = _upserts(connection.dialect.name)
 
-    def prepare(self, *, rebuild: bool) -> None:
-        """Makes the tables, or checks that they are of this version; `rebuild` drops what is there."""
+    def prepare(self, *, rebuild: bool, keeps_all: bool = True) -> None:
+        """Makes the tables, or checks that they are of this version; `rebuild` drops what is there.
+
+        `keeps_all` False is remembered: from then on, a job that is not in the view is no fault of it.
+        """
         with self._connection.begin():
             present = inspect(self._connection).has_table(meta.name)
             if present and rebuild:
@@ -69,11 +72,14 @@ class ViewStore:
             found = self._connection.scalar(select(meta.c.value).where(meta.c.name == "schema_version"))
             if found is None:
                 self._connection.execute(insert(meta).values(name="schema_version", value=str(SCHEMA_VERSION)))
+                self._connection.execute(insert(meta).values(name="retention", value="everything"))
             elif found != str(SCHEMA_VERSION):
                 raise ViewMismatchError(
                     f"the view has schema version {found} and this projector writes {SCHEMA_VERSION}; "
                     "a view is only a fold of the log: run `mainspring projector --rebuild`"
                 )
+            if not keeps_all:
+                self._connection.execute(update(meta).where(meta.c.name == "retention").values(value="limited"))
 
     def positions(self) -> dict[int, Position]:
         """Where each partition stands; empty for a new view."""

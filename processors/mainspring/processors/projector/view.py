@@ -202,6 +202,9 @@ class Snapshot:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._positions = _positions(connection)
+        kept = connection.scalar(select(meta.c.value).where(meta.c.name == "retention"))
+        self.keeps_all = kept == "everything"
+        """Whether no job was ever taken out of the view for its age or number."""
 
     def position(self) -> Mapping[int, ViewPosition]:
         """How far each partition was folded."""

@@ -1,0 +1,164 @@
+"""The log of a live cluster, read partition by partition by hand: no group, no commits, nothing that others would notice."""
+
+import time
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from mainspring.log.errors import LogRangeError, LogStalledError, LogTopicError
+from mainspring.log.source import Raw, Span
+from mainspring.topics import Connection, Topic, Topology
+
+__all__ = ["KafkaLog"]
+
+BATCH = 5_000
+POLL_S = 0.5
+STALL_S = 60.0
+ADMIN_TIMEOUT_S = 30.0
+
+_GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
+
+
+class KafkaLog:
+    """Reads the topics of one installation. Not thread-safe. Close it, or use it as a context manager.
+
+    `committed` reads what transactions committed, up to the last stable offset; else everything up to the high
+    watermark, aborted records included. `headers` asks for the records' headers, too.
+    """
+
+    is_live = True
+
+    def __init__(
+        self, connection: Connection, topology: Topology, *, committed: bool = True, headers: bool = False
+    ) -> None:
+        self._topology = topology
+        self._headers = headers
+        self._isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+        self._admin = AdminClient(connection.admin_config())
+        self._consumer = Consumer(
+            connection.consumer_config(
+                **{
+                    "group.id": topology.group("log"),
+                    "isolation.level": "read_committed" if committed else "read_uncommitted",
+                    "enable.partition.eof": True,
+                    "fetch.wait.max.ms": 50,
+                    "queued.max.messages.kbytes": 65_536,
+                }
+            )
+        )
+
+    @property
+    def topology(self) -> Topology:
+        """The topics of the installation."""
+        return self._topology
+
+    def close(self) -> None:
+        """Leaves the brokers."""
+        self._consumer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _at: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def spans(self, topics: Sequence[Topic]) -> dict[tuple[str, int], Span]:
+        """What is there now. Raises LogTopicError for a topic that is absent or lacks partitions."""
+        wanted = [TopicPartition(topic.name, p) for topic in topics for p in range(topic.partitions)]
+        ends = self._offsets(wanted, OffsetSpec.latest())
+        starts = self._offsets(wanted, OffsetSpec.earliest())
+        return {at: Span(start=start, end=max(start, ends[at])) for at, start in starts.items()}
+
+    def _offsets(self, wanted: Sequence[TopicPartition], spec: OffsetSpec) -> dict[tuple[str, int], int]:
+        futures = self._admin.list_offsets(
+            dict.fromkeys(wanted, spec), isolation_level=self._isolation, request_timeout=ADMIN_TIMEOUT_S
+        )
+        found: dict[tuple[str, int], int] = {}
+        for at, future in futures.items():
+            try:
+                found[at.topic, at.partition] = future.result(timeout=2 * ADMIN_TIMEOUT_S).offset
+            except KafkaException as error:
+                if error.args[0].code() in _GONE:
+                    raise LogTopicError(
+                        f"{at.topic} partition {at.partition} does not exist: check MAINSPRING_TOPICS__PREFIX and "
+                        "…__PARTITIONS, and `mainspring topics plan`"
+                    ) from error
+                raise
+        return found
+
+    def at_time(self, topic: Topic, time_ms: int) -> dict[int, int | None]:
+        """By partition, the first offset whose record is not older than the time; None when there is none."""
+        wanted = [TopicPartition(topic.name, partition) for partition in range(topic.partitions)]
+        found = self._offsets(wanted, OffsetSpec.for_timestamp(time_ms))
+        return {partition: offset if offset >= 0 else None for (_, partition), offset in found.items()}
+
+    def read(self, topic: Topic, partition: int, span: Span) -> Iterator[Sequence[Raw]]:
+        """The records of the span, in batches. Raises LogRangeError, LogStalledError and LogTopicError."""
+        if span.offsets == 0:
+            return
+        consumer, end = self._consumer, span.end
+        consumer.assign([TopicPartition(topic.name, partition, span.start)])
+        progress_at = time.monotonic()
+        try:
+            done = False
+            while not done:
+                # poll, then what is there: consume with a time-out would wait for a full batch at the end of each partition.
+                first = consumer.poll(POLL_S)
+                batch: list[Raw] = []
+                for message in (first, *consumer.consume(BATCH, 0)) if first is not None else ():
+                    error = message.error()
+                    if error is not None:
+                        done = done or self._ends(error, message, topic, partition, end)
+                    elif message.topic() == topic.name and message.partition() == partition:
+                        raw = self._raw(message)
+                        if raw.offset >= end:
+                            done = True
+                            break
+                        batch.append(raw)
+                        done = raw.offset == end - 1
+                if batch:
+                    progress_at = time.monotonic()
+                    yield batch
+                    progress_at = time.monotonic()
+                elif time.monotonic() - progress_at > STALL_S:
+                    raise LogStalledError(
+                        f"{topic.name} partition {partition}: nothing came for {STALL_S:.0f} s although offset {end - 1} is there; "
+                        "see whether its leader is up and whether a transaction hangs"
+                    )
+        finally:
+            consumer.unassign()
+
+    def _ends(self, error: KafkaError, message: Message, topic: Topic, partition: int, end: int) -> bool:
+        """Whether this is the end of the span; raises what is no end."""
+        code = error.code()
+        where = (message.topic(), message.partition())
+        if code == KafkaError._PARTITION_EOF:
+            return where == (topic.name, partition) and int(message.offset() or 0) >= end
+        if code == KafkaError._AUTO_OFFSET_RESET:
+            raise LogRangeError(
+                f"{topic.name} partition {partition}: records left the log while it was read ({error.str()}); start again"
+            )
+        if code in _GONE:
+            raise LogTopicError(f"{topic.name} partition {partition} is gone: {error.str()}")
+        if error.fatal() or not error.retriable() and code not in _PASSING:
+            raise KafkaException(error)
+        return False
+
+    def _raw(self, message: Message) -> Raw:
+        # The client's stubs allow None where a record that carries no error has none.
+        any_message: Any = message
+        return Raw(
+            any_message.offset(),
+            any_message.timestamp()[1],
+            any_message.key(),
+            any_message.value(),
+            tuple(any_message.headers() or ()) if self._headers else (),
+        )
+
+
+_PASSING = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._RESOLVE})
