@@ -1,64 +1,62 @@
-"""Headers of commands: CloudEvents attributes (binary mode, Kafka binding) and the W3C trace context.
+"""Record headers: CloudEvents 1.0 in Kafka's binary mode, and W3C trace context that passes through.
 
-Nothing of ours reads them to decide anything: the record carries all that matters. They are for those who route, filter
-or trace without knowing Avro.
+Only `commands` and `events` carry them, and of CloudEvents only what the specification requires (id, source, type,
+version) with the content type: routers and auditors of other systems need no more, and the rest (time, subject) is in the
+record and its key already. The hot internal topics carry none.
 """
 
-import sys
+import re
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Final
-from urllib.parse import quote
+from typing import Any, TypeAlias
 
-from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
+from mainspring.schemas import Command, Event
+from mainspring.schemas.avro_types import NAMESPACE
 
-__all__ = ["Header", "command_headers", "current_traceparent"]
+__all__ = ["CONTENT_TYPE", "TRACEPARENT", "TRACESTATE", "Headers", "command_headers", "event_headers", "trace_headers"]
 
-Header = tuple[str, str | bytes | None]
+Headers: TypeAlias = list[tuple[str, bytes]]
+"""Headers as confluent-kafka takes them."""
 
-CONTENT_TYPE: Final = b"application/avro"
-TYPE_PREFIX: Final = "mainspring."
+CONTENT_TYPE = b"application/avro"
+TRACEPARENT = "traceparent"
+TRACESTATE = "tracestate"
 
-_SPEC_VERSION: Final[Header] = ("ce_specversion", b"1.0")
-_CONTENT_TYPE: Final[Header] = ("content-type", CONTENT_TYPE)
-_TYPES: Final[dict[type, Header]] = {
-    kind: ("ce_type", f"{TYPE_PREFIX}{kind.__name__}".encode())
-    for kind in (SubmitJob, CancelJob, RescheduleJob, RetryJob)
-}
+_TRACEPARENT_VALUE = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_TRACESTATE_MAX_BYTES = 512
+"""What W3C asks everybody to carry at least; longer ones may be dropped."""
 
 
-def command_headers(
-    command: SubmitJob | CancelJob | RescheduleJob | RetryJob, traceparent: str | None = None
-) -> list[Header]:
-    """CloudEvents attributes of a command: its id, the actor as source, the record as type, the job as subject.
+def command_headers(command: Command, source: str, trace: Headers | None = None) -> Headers:
+    """Headers of a command. `source` names the application that asks, as a URI reference (`/billing`)."""
+    return [*_fixed(type(command), source), ("ce_id", command.command_id.encode()), *(trace or ())]
 
-    `traceparent` links the job to the trace that submitted it; by default the current one, if OpenTelemetry is in use.
+
+def event_headers(kind: type[Event], event_id: str, source: str, trace: Headers | None = None) -> Headers:
+    """Headers of an event. `event_id` must be unique for the `source`: the engine takes transaction id and index."""
+    return [*_fixed(kind, source), ("ce_id", event_id.encode()), *(trace or ())]
+
+
+def trace_headers(headers: Iterable[tuple[str, bytes | None]] | None) -> Headers:
+    """The trace context among a record's headers, to be passed on; whatever is malformed is left behind.
+
+    The first `traceparent` counts, and a `tracestate` only with it.
     """
-    subject = command.spec.job_id if isinstance(command, SubmitJob) else command.job_id
-    headers: list[Header] = [
-        _SPEC_VERSION,
-        ("ce_id", command.command_id),
-        _source(command.actor),
-        _TYPES[type(command)],
-        ("ce_subject", subject),
-        _CONTENT_TYPE,
-    ]
-    trace = traceparent or current_traceparent()
-    if trace is not None:
-        headers.append(("traceparent", trace))
-    return headers
+    found: dict[str, bytes] = {}
+    for name, value in headers or ():
+        if name in {TRACEPARENT, TRACESTATE} and isinstance(value, bytes):
+            found.setdefault(name, value)
+    parent, state = found.get(TRACEPARENT, b""), found.get(TRACESTATE, b"")
+    if not _TRACEPARENT_VALUE.fullmatch(parent):
+        return []
+    return [(TRACEPARENT, parent), *([(TRACESTATE, state)] if 0 < len(state) <= _TRACESTATE_MAX_BYTES else [])]
 
 
-@lru_cache(maxsize=64)
-def _source(actor: str) -> Header:
-    """A source is a URI reference; a client's commands all have the same."""
-    return "ce_source", "/" + quote(actor, safe="@.:/-")
-
-
-def current_traceparent() -> str | None:
-    """The active span as a `traceparent`; None outside of a span, or where OpenTelemetry was never imported."""
-    if "opentelemetry.trace" not in sys.modules:
-        return None
-    span = sys.modules["opentelemetry.trace"].get_current_span().get_span_context()
-    if not span.is_valid:
-        return None
-    return f"00-{span.trace_id:032x}-{span.span_id:016x}-{int(span.trace_flags):02x}"
+@lru_cache(maxsize=1024)
+def _fixed(kind: type[Any], source: str) -> tuple[tuple[str, bytes], ...]:
+    return (
+        ("ce_specversion", b"1.0"),
+        ("ce_source", source.encode()),
+        ("ce_type", f"{NAMESPACE}.{kind.__name__}".encode()),
+        ("content-type", CONTENT_TYPE),
+    )
