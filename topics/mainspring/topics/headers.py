@@ -1,14 +1,14 @@
 """Record headers: CloudEvents 1.0 in Kafka's binary mode, and W3C trace context that passes through.
 
 Only `commands` and `events` carry them, and of CloudEvents only what the specification requires (id, source, type,
-version) with the content type: routers and auditors of other systems need no more, and the rest (time, subject) is in the
-record and its key already. The hot internal topics carry none.
+version) with the content type: routers and auditors of other systems need no more, and the rest (time, subject) is in
+the record and its key already. The hot internal topics carry none.
 """
 
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from mainspring.schemas import Command, Event
 from mainspring.schemas.avro_types import NAMESPACE
@@ -29,12 +29,12 @@ _TRACESTATE_MAX_BYTES = 512
 
 def command_headers(command: Command, source: str, trace: Headers | None = None) -> Headers:
     """Headers of a command. `source` names the application that asks, as a URI reference (`/billing`)."""
-    return [*_fixed(type(command), source), ("ce_id", command.command_id.encode()), *(trace or ())]
+    return [*_fixed(type(command).__name__, source), ("ce_id", command.command_id.encode()), *(trace or ())]
 
 
 def event_headers(kind: type[Event], event_id: str, source: str, trace: Headers | None = None) -> Headers:
     """Headers of an event. `event_id` must be unique for the `source`: the engine takes transaction id and index."""
-    return [*_fixed(kind, source), ("ce_id", event_id.encode()), *(trace or ())]
+    return [*_fixed(kind.__name__, source), ("ce_id", event_id.encode()), *(trace or ())]
 
 
 def trace_headers(headers: Iterable[tuple[str, bytes | None]] | None) -> Headers:
@@ -53,10 +53,10 @@ def trace_headers(headers: Iterable[tuple[str, bytes | None]] | None) -> Headers
 
 
 @lru_cache(maxsize=1024)
-def _fixed(kind: type[Any], source: str) -> tuple[tuple[str, bytes], ...]:
+def _fixed(kind: str, source: str) -> tuple[tuple[str, bytes], ...]:
     return (
         ("ce_specversion", b"1.0"),
         ("ce_source", source.encode()),
-        ("ce_type", f"{NAMESPACE}.{kind.__name__}".encode()),
+        ("ce_type", f"{NAMESPACE}.{kind}".encode()),
         ("content-type", CONTENT_TYPE),
     )
