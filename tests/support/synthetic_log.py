@@ -255,7 +255,8 @@ class SchedulerDouble:
             self.sink.append(
                 self.topology.events, home, event.job_id.encode(), self.codec.encode(numbered), self.now_ms
             )
-            touched[event.job_id] = None
+            if not isinstance(event, CommandRejected | ReportRefused):
+                touched[event.job_id] = None
         for key, record in self._followups:
             self.sink.append(
                 self.topology.followups, self.partition(key), key.encode(), self.codec.encode(record), self.now_ms

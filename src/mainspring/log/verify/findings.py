@@ -41,7 +41,7 @@ class Check(StrEnum):
     """Attempts are not numbered 1, 2, 3…"""
     STARTED_EARLY = "STARTED_EARLY"
     """An attempt started before the job was due."""
-    STALE_TOKEN = "STALE_TOKEN"
+    STALE_REPORT = "STALE_REPORT"
     """A report was accepted from another attempt or worker than the one that had the token."""
     CANCEL_IGNORED = "CANCEL_IGNORED"
     """A cancel was accepted and the job went on, other than to succeed."""

@@ -140,11 +140,11 @@ class JobAuditor:
             self._check_start(raw, event, state)
         elif isinstance(event, _REPORTED) and event.attempt != state.attempt:
             self._fault(
-                Check.STALE_TOKEN, raw, event, f"attempt {event.attempt} ended the job's attempt {state.attempt}"
+                Check.STALE_REPORT, raw, event, f"attempt {event.attempt} ended the job's attempt {state.attempt}"
             )
         elif type(event) is JobCompleted and event.worker_id != state.worker_id:
             self._fault(
-                Check.STALE_TOKEN,
+                Check.STALE_REPORT,
                 raw,
                 event,
                 f"worker {event.worker_id!r} completed what {state.worker_id!r} was confirmed for",
