@@ -61,6 +61,7 @@ class Feed:
         )
         self._unproven: dict[int, Position] = {}
         self._passed: dict[int, int] = {}
+        self._at_end: set[int] = set()
         self._topic_id = ""
 
     @property
@@ -154,6 +155,7 @@ class Feed:
             error = message.error()
             if error is None:
                 arrived = _arrived(message)
+                self._at_end.discard(arrived.partition)
                 if self._is_new(arrived):
                     self._passed[arrived.partition] = arrived.offset + 1
                     yield arrived
@@ -179,6 +181,7 @@ class Feed:
         if position is not None:
             raise self._not_the_same(position, offset)
         self._passed[partition] = max(self._passed[partition], offset)
+        self._at_end.add(partition)
 
     def _not_the_same(self, position: Position, offset: int) -> ViewPositionError:
         return ViewPositionError(
@@ -195,17 +198,21 @@ class Feed:
             )
         raise KafkaException(error)
 
-    def passed(self, partition: int) -> int:
-        """The offset up to which everything has been read, control records included."""
-        return self._passed.get(partition, 0)
+    def passed(self) -> dict[int, int]:
+        """By partition, the offset up to which everything has been read, control records included."""
+        return dict(self._passed)
+
+    def at_end(self) -> frozenset[int]:
+        """The partitions of which everything that is committed has been read."""
+        return frozenset(self._at_end)
 
     def end(self, partition: int) -> int:
         """The end of the partition as the last fetch told it."""
         try:
             _, high = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), cached=True)
         except KafkaException:
-            return self.passed(partition)
-        return max(high, self.passed(partition))
+            return self._passed.get(partition, 0)
+        return max(high, self._passed.get(partition, 0))
 
 
 def _arrived(message: Message) -> Arrived:

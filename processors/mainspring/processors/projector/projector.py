@@ -50,6 +50,8 @@ class Projector:
         self._live: dict[str, JobRow] = {}
         self._positions: dict[int, Position] = {}
         self._feed: Feed | None = None
+        self._passed: dict[int, int] = {}
+        self._at_end: frozenset[int] = frozenset()
         self._events = self._unreadable = self._batches = self._last_commit_at_ms = 0
         self._error: str | None = None
         self._running = False
@@ -92,9 +94,10 @@ class Projector:
             partitions=tuple(
                 PartitionStatus(
                     partition=partition,
-                    next_offset=max(position.next_offset, feed.passed(partition) if feed else 0),
+                    next_offset=max(position.next_offset, self._passed.get(partition, 0)),
                     end_offset=feed.end(partition) if feed else position.next_offset,
                     last_event_at_ms=position.last_event_at_ms,
+                    at_end=partition in self._at_end,
                 )
                 for partition, position in sorted(positions.items())
             ),
@@ -116,7 +119,7 @@ class Projector:
                 self._feed = feed
                 self._follow(store, feed, stop)
         finally:
-            self._feed = None
+            self._feed, self._passed, self._at_end = None, {}, frozenset()
             engine.dispose()
 
     def _follow(self, store: ViewStore, feed: Feed, stop: threading.Event) -> None:
@@ -128,6 +131,8 @@ class Projector:
             self._error = None
             if arrived:
                 self._fold(store, feed, arrived)
+            # Told only now: what has been read is in the view.
+            self._passed, self._at_end = feed.passed(), feed.at_end()
             now_ms = self._now_ms()
             if now_ms >= check_at:
                 feed.check_topic(self._positions)

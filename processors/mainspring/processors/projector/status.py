@@ -7,12 +7,13 @@ __all__ = ["PartitionStatus", "ProjectorStatus"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStatus:
-    """One partition of `events`: the next offset to fold, and the offset after the newest event that can be read."""
+    """One partition of `events`: the next offset to fold, the end of the log, whether all committed events are folded."""
 
     partition: int
     next_offset: int
     end_offset: int
     last_event_at_ms: int
+    at_end: bool
 
     @property
     def lag(self) -> int:
@@ -36,6 +37,11 @@ class ProjectorStatus:
     def lag(self) -> int:
         """Offsets still to fold over all partitions."""
         return sum(partition.lag for partition in self.partitions)
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether every committed event of every partition is in the view."""
+        return self.running and bool(self.partitions) and all(partition.at_end for partition in self.partitions)
 
     @property
     def last_event_at_ms(self) -> int:

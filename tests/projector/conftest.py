@@ -1,0 +1,174 @@
+"""A topic of events on a real broker, and views in both databases."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, select
+
+from mainspring.processors.projector import Projector, ProjectorConfig, ProjectorStatus
+from mainspring.processors.projector.database import parse_url
+from mainspring.processors.projector.tables import metadata
+from mainspring.schemas import Codec
+from mainspring.topics import Connection, Topology
+from tests.support.postgres import NoPostgresError, PostgresServer
+from tests.support.synthetic_log import KafkaSink, SchedulerDouble, make_topics
+
+WAIT_S = 30.0
+
+
+@pytest.fixture(scope="session")
+def codec() -> Codec:
+    return Codec.embedded()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A running PostgreSQL; without its programs the test is skipped, in CI it fails."""
+    server = PostgresServer()
+    try:
+        server.start()
+    except NoPostgresError as error:
+        server.stop()
+        if os.environ.get("CI"):
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def view_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a view may be made, once for each database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'view.db'}"
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return server.new_database()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """The topics of one installation on a real broker, a double that writes them, and projectors that read them."""
+
+    connection: Connection
+    topology: Topology
+    codec: Codec
+    sink: KafkaSink
+    double: SchedulerDouble
+
+    def config(self, url: str, **changes: Any) -> ProjectorConfig:
+        config = ProjectorConfig(
+            connection=self.connection, topology=self.topology, codec=self.codec, url=url, topic_check_ms=500
+        )
+        return replace(config, **changes)
+
+    @contextmanager
+    def projecting(self, url: str, **changes: Any) -> Iterator[Running]:
+        """A projector that runs in a thread until the block ends; its error is raised there."""
+        running = Running(Projector(self.config(url, **changes)))
+        running.start()
+        try:
+            yield running
+        finally:
+            running.stop()
+
+    def project(self, url: str, **changes: Any) -> ProjectorStatus:
+        """Runs a projector until it has caught up."""
+        with self.projecting(url, **changes) as running:
+            running.catch_up()
+            return running.projector.status()
+
+
+class Running:
+    """A projector in a thread."""
+
+    def __init__(self, projector: Projector) -> None:
+        self.projector = projector
+        self.error: BaseException | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="projector", daemon=True)
+
+    def _run(self) -> None:
+        try:
+            self.projector.run(self._stop)
+        except BaseException as error:  # noqa: BLE001  # handed to the test
+            self.error = error
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        self._thread.join(WAIT_S)
+        assert not self._thread.is_alive()
+
+    def wait_for(self, condition: Callable[[ProjectorStatus], bool]) -> None:
+        """Waits until the projector's status is such."""
+        deadline = time.monotonic() + WAIT_S
+        while not condition(self.projector.status()):
+            if self.error is not None:
+                raise self.error
+            assert time.monotonic() < deadline, f"not in time: {self.projector.status()}"
+            time.sleep(0.01)
+
+    def catch_up(self) -> None:
+        """Waits until all there is has been folded."""
+        self.wait_for(lambda status: status.is_caught_up)
+
+    def wait_for_error(self) -> BaseException:
+        """Waits until the projector has given up."""
+        self._thread.join(WAIT_S)
+        assert not self._thread.is_alive(), f"still running: {self.projector.status()}"
+        assert self.error is not None
+        return self.error
+
+
+@pytest.fixture
+def cluster(kafka: str, prefix: str, codec: Codec) -> Cluster:
+    """An installation with two partitions and empty topics."""
+    return new_cluster(kafka, prefix, codec)
+
+
+def new_cluster(kafka: str, prefix: str, codec: Codec) -> Cluster:
+    connection = Connection(kafka)
+    topology = Topology(prefix=prefix, partitions=2, queues=("default", "bulk"))
+    make_topics(
+        connection,
+        [
+            topology.commands,
+            topology.followups,
+            topology.attempts,
+            topology.events,
+            topology.scheduler_changelog,
+            topology.dead_letters,
+            topology.logs,
+        ],
+    )
+    sink = KafkaSink(connection, topology)
+    return Cluster(
+        connection=connection,
+        topology=topology,
+        codec=codec,
+        sink=sink,
+        double=SchedulerDouble(topology, codec, sink),
+    )
+
+
+def dump(url: str) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of every table of a view, in the order of its primary key."""
+    engine = create_engine(parse_url(url))
+    with engine.connect() as connection:
+        rows = {
+            table.name: [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key.columns))]
+            for table in metadata.sorted_tables
+        }
+    engine.dispose()
+    return rows
