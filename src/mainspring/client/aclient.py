@@ -63,7 +63,7 @@ class AsyncClient:
         if_exists: IfExists = "raise",
         **terms: Unpack[Terms],
     ) -> list[AsyncJobHandle]:
-        """Put many jobs into the log with one flush; as `Client.submit_many`. The jobs are taken from another thread."""
+        """Put many jobs into the log with one flush; as `Client.submit_many`. Another thread takes them."""
         adopt = if_exists == "return"
         watches = await asyncio.to_thread(self._core.submit_many, jobs, JobOptions(**terms), reason, adopt=adopt)
         return [self._handle(watch) for watch in watches]

@@ -60,11 +60,11 @@ class Client:
         if_exists: IfExists = "raise",
         **terms: Unpack[Terms],
     ) -> JobHandle:
-        """Put one job into the log; returns when all in-sync replicas have it, not when it is accepted (`handle.accepted`).
+        """Put one job into the log; returns when all in-sync replicas have it, before any verdict.
 
         `job` is a job object, a call (`function.job(…)`), a registered function, or a name with `args` as a mapping. The
-        terms are those of `JobOptions`. With `if_exists='return'` a submit of a known id is no error: the handle follows
-        the earlier job. Raises `InvalidJobError` (nothing was sent), `NotDeliveredError`.
+        terms are those of `JobOptions`. The verdict is `handle.accepted`. With `if_exists='return'` a submit of a known id
+        is no error: the handle follows the earlier job. Raises `InvalidJobError` (nothing was sent), `NotDeliveredError`.
         """
         submission = Submission(job, args)
         adopt = if_exists == "return"
@@ -81,7 +81,7 @@ class Client:
         """Put many jobs into the log with one flush; the handles come in the order of the jobs.
 
         All are checked before the first is sent, so an `InvalidJobError` means that none was. The terms are for all; a
-        `Submission` has its own, which win. `NotDeliveredError.job_ids` lists those that may be missing; the others are in.
+        `Submission` has its own, which win. `NotDeliveredError.job_ids` are those that may be missing; the others are in.
         """
         watches = self._core.submit_many(jobs, JobOptions(**terms), reason, adopt=if_exists == "return")
         return [self._handle(watch) for watch in watches]
@@ -108,7 +108,7 @@ class Client:
     ) -> datetime:
         """Give a waiting job another time: an instant, or a delay from now. Returns when it is due.
 
-        Raises `CommandRejectedError` (NOT_WAITING, ALREADY_TERMINAL, UNKNOWN_JOB), `VerdictTimeoutError`, `InvalidJobError`.
+        Raises `CommandRejectedError` (NOT_WAITING, ALREADY_TERMINAL, UNKNOWN_JOB) and `VerdictTimeoutError`.
         """
         return drive(self._core.reschedule(job_id, run_at, delay, reason, Deadline(timeout)))
 
@@ -124,8 +124,8 @@ class Client:
     def handle(self, job_id: str, *, since: datetime | None = None) -> JobHandle:
         """A handle for a job that was submitted earlier or elsewhere. Nothing is asked until it is used.
 
-        The first use reads the job's partition of `events` from `since`, else from the time in the id (ids that the client
-        draws have one), else from the beginning: about a microsecond per event.
+        The first use reads the job's partition of `events` from `since`, else from the time in the id (drawn
+        ids have one), else from the beginning: about a microsecond per event.
         """
         return self._handle(self._core.known(job_id, since))
 
@@ -159,7 +159,7 @@ class Client:
         return drive(self._queries.history(job_id, Deadline(timeout)))
 
     def close(self) -> None:
-        """Wait for commands on their way; whoever waits for a job gets `ClientClosedError`. Handles are of no use then."""
+        """Wait for commands on their way; whoever waits for a job gets `ClientClosedError`. Handles end with it."""
         self._core.close()
         self._queries.close()
 

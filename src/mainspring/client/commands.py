@@ -6,19 +6,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypedDict, TypeVar
+from urllib.parse import quote
 
 from mainspring.client.config import ClientConfig
-from mainspring.jobs import ids
 from mainspring.client.outbox import Envelope
 from mainspring.client.progress import Command
+from mainspring.client.tracing import current_trace
+from mainspring.jobs import ids
 from mainspring.jobs.errors import InvalidJobError
 from mainspring.jobs.models import JobPriority
 from mainspring.jobs.options import JobOptions
 from mainspring.jobs.policy import RetryPolicy
 from mainspring.jobs.spec import Submittable, to_spec
+from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
 from mainspring.schemas.errors import UnwritableRecordError
-from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.limits import REASON_MAX_CHARS, check_command, check_text
 from mainspring.topics.headers import command_headers
 
@@ -59,6 +61,7 @@ class CommandMaker:
 
     def __init__(self, config: ClientConfig, clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
         self._actor = config.actor
+        self._source = "/" + quote(config.actor, safe="@.:/-")  # a URI reference, as CloudEvents wants it
         self._payloads = config.payloads
         self._encode = config.codec.encode
         self._clock_ms = clock_ms
@@ -91,7 +94,11 @@ class CommandMaker:
 
     def retry(self, job_id: str, new_job_id: str | None, reason: str) -> RetryJob:
         """A RetryJob; the id of the new job is drawn if not given. Raises `InvalidJobError`."""
-        return _checked(RetryJob(job_id=job_id, new_job_id=ids.new_job_id() if new_job_id is None else new_job_id, **self._asked(reason)))
+        return _checked(
+            RetryJob(
+                job_id=job_id, new_job_id=ids.new_job_id() if new_job_id is None else new_job_id, **self._asked(reason)
+            )
+        )
 
     def envelope(self, command: Command) -> Envelope:
         """The command as it goes into the log. Raises `InvalidJobError` for what no record can hold."""
@@ -100,7 +107,7 @@ class CommandMaker:
             value = self._encode(command)
         except UnwritableRecordError as error:
             raise InvalidJobError(RejectCode.INVALID_FIELD, error.field, error.why) from error
-        return Envelope(job_id, job_id.encode(), value, command_headers(command))
+        return Envelope(job_id, job_id.encode(), value, command_headers(command, self._source, current_trace()))
 
     def _command_id(self) -> str:
         return f"{self._series}.{next(self._number)}"

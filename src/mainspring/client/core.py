@@ -37,7 +37,7 @@ class ClientCore:
         self.wire = Wire(config)
         self._maker = CommandMaker(config)
 
-    # -- commands -------------------------------------------------------------------------------------------------------
+    # -- commands ----------------------------------------------------------------------------------------------------
 
     def submit(self, submission: Submission, terms: JobOptions, reason: str, *, adopt: bool) -> Steps[Watch]:
         """Returns once the command is in the log. `adopt`: if the id is known, follow the earlier job instead."""
@@ -109,10 +109,7 @@ class ClientCore:
         command = self._maker.retry(job_id, new_job_id, reason)
         starts = yield from self.wire.starts()
         # A refusal comes under the old id, the acceptance under the new one.
-        both = [
-            self.wire.watch(name, command.command_id, starts)
-            for name in (job_id, command.new_job_id)
-        ]
+        both = [self.wire.watch(name, command.command_id, starts) for name in (job_id, command.new_job_id)]
         yield from self.wire.send(self._maker.envelope(command))
         answers = [self.wire.tail.wait_verdict(watch) for watch in both]
         try:
@@ -129,7 +126,7 @@ class ClientCore:
         self.wire.last[both[1].partition] = both[1]
         return both[1]
 
-    # -- what came of them ------------------------------------------------------------------------------------------------
+    # -- what came of them -------------------------------------------------------------------------------------------
 
     def known(self, job_id: str, since: datetime | None = None) -> Watch:
         """A watch of a job that someone else submitted, or this client earlier."""
@@ -188,7 +185,7 @@ class ClientCore:
         """Wait for commands on their way, tell those who wait, end all threads."""
         self.wire.close()
 
-    # -- steps of steps ---------------------------------------------------------------------------------------------------
+    # -- steps of steps ----------------------------------------------------------------------------------------------
 
     def _send(self, command: Command, job_id: str, *, adopt: bool = False) -> Steps[Watch]:
         envelope = self._maker.envelope(command)

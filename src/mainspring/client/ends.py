@@ -56,7 +56,7 @@ class Ends:
                 asking = self._asking = self._executor.submit(self._ask, IsolationLevel.READ_UNCOMMITTED, None)
         if mine:
             asking.add_done_callback(self._learn)
-        # Several callers share the question: each waits on a future of its own, so that one who gives up harms no other.
+        # Several callers share the question: each waits on a future of its own, so that giving up harms no other.
         offsets: dict[int, int] = yield from wait(_copy(asking))
         return offsets
 

@@ -53,6 +53,10 @@ __all__ = [
 ]
 
 
+SHOWN = 3
+"""Ids that a message names, of those that an attribute lists."""
+
+
 class ClientError(MainspringError):
     """Base of everything that a client raises on purpose."""
 
@@ -66,7 +70,8 @@ class NotDeliveredError(ClientError):
     def __init__(self, job_ids: tuple[str, ...], cause: str) -> None:
         self.job_ids = job_ids
         self.cause = cause
-        shown = ", ".join(job_ids[:3]) + (f" and {len(job_ids) - 3} more" if len(job_ids) > 3 else "")
+        more = len(job_ids) - SHOWN
+        shown = ", ".join(job_ids[:SHOWN]) + (f" and {more} more" if more > 0 else "")
         super().__init__(
             f"no acknowledgement for the command of {shown}: {cause}. It may or may not be in the log. "
             "Send it again under the same job id with if_exists='return': a job id is accepted once."

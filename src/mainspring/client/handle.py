@@ -19,7 +19,7 @@ TIMEOUT_S = 10.0
 
 
 class _Handle:
-    """One job. While a handle lives, its client tells it of its job whenever someone waits; dropped, it costs nothing."""
+    """One job. While it lives its client tells it of the job whenever someone waits; dropped, it costs nothing."""
 
     def __init__(self, core: ClientCore, queries: Queries, watch: Watch) -> None:
         self._core = core

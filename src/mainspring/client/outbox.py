@@ -10,10 +10,10 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from mainspring.client.errors import ClientClosedError, NotDeliveredError
 from mainspring.client.steps import fail, fulfil
+from mainspring.topics.headers import Headers
 
 __all__ = ["BulkOutbox", "Envelope", "Outbox", "OutboxFullError"]
 
-Headers = list[tuple[str, str | bytes | None]]
 POLL_S = 0.2
 
 
@@ -54,7 +54,7 @@ class Outbox:
         """
         future: Future[None] = Future()
 
-        def delivered(error: KafkaError | None, message: Message) -> None:
+        def delivered(error: KafkaError | None, _: Message) -> None:
             with self._changed:
                 self._outstanding -= 1
                 wanting, self._wanting_room = self._wanting_room, []
@@ -74,7 +74,7 @@ class Outbox:
             self._outstanding += 1
             try:
                 self._producer.produce(
-                    self._topic, envelope.value, envelope.key, on_delivery=delivered, headers=envelope.headers
+                    self._topic, envelope.value, envelope.key, on_delivery=delivered, headers=list(envelope.headers)
                 )
             except BufferError:
                 self._outstanding -= 1
@@ -128,7 +128,7 @@ class BulkOutbox:
             for envelope in envelopes:
                 while True:
                     try:
-                        produce(topic, envelope.value, envelope.key, on_delivery=failed, headers=envelope.headers)
+                        produce(topic, envelope.value, envelope.key, on_delivery=failed, headers=list(envelope.headers))
                         break
                     except BufferError:
                         poll(POLL_S)

@@ -34,7 +34,10 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Which jobs to list: every condition that is given must hold. `since` ≤ submitted < `until`; `text` is part of id or name."""
+    """Which jobs to list: every condition that is given must hold.
+
+    `since` ≤ submitted < `until`; `text` is part of the id or the name.
+    """
 
     status: Iterable[JobStatus] = ()
     queue: str | None = None
@@ -137,7 +140,7 @@ class Queries:
         return (yield from wait(self._core.wire.in_background(self._open, self._url)))
 
     def _open(self, url: str) -> "View | None":
-        """None when there is no view (yet), or none can be read by this installation; it is looked for again next time."""
+        """None when there is no view (yet), or nothing installed to read it with; the next question looks again."""
         try:
             from mainspring.processors.projector.errors import ViewAbsentError
             from mainspring.processors.projector.view import View

@@ -22,7 +22,7 @@ def scan(
 ) -> tuple[list[tuple[JobEvent, int]], int]:
     """Every committed event of one key from `start` to the end, with its offset; and that end.
 
-    Costs a read of the partition from `start`: about a microsecond a record, of which only those of the key are decoded.
+    Costs a read of the partition from `start`: about a microsecond a record; only those of the key are decoded.
     Raises `EventsUnavailableError`.
     """
     consumer = make_consumer()
@@ -38,7 +38,7 @@ def scan(
                 if error is None:
                     if message.key() == key and (event := decode(cast(bytes, message.value()))) is not None:
                         found.append((event, cast(int, message.offset())))
-                elif error.code() == KafkaError._PARTITION_EOF:
+                elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
                     return found, cast(int, message.offset())
                 elif message.partition() == partition and not error.retriable():
                     raise EventsUnavailableError(f"{topic}[{partition}]", error.str())

@@ -1,8 +1,9 @@
 """One reader of `events` per client: it tells each waiter of its job's events as they are committed.
 
-A thread reads the partitions of the jobs that are waited for, and only while someone waits; then it goes. Each partition
-is read forwards only, from the offset that the earliest waiter needs (an end asked for before its command was sent), so
-its cost does not grow with the number of waiters: a record is looked up by its key and decoded only if a handle is alive.
+A thread reads the partitions of the jobs that are waited for, and only while someone waits; then it goes. Each
+partition is read forwards only, from the offset that the earliest waiter needs (an end asked for before its command was
+sent), so its cost does not grow with the number of waiters: a record is looked up by its key, and decoded only if a
+handle is alive.
 What a handle needs from before that point is read apart, by `scan`, so that no one else waits for it.
 """
 
@@ -22,9 +23,9 @@ from mainspring.client.watch import Resolution, Start, Watch
 
 __all__ = ["Decoder", "EventTail"]
 
-# A partition goes on being read this long after its last waiter, for the next one who comes: the usual caller waits again.
+# A partition goes on being read this long after its last waiter: the usual caller waits again.
 LINGER_S = 5.0
-# Records that a starting partition may read before what was asked for, to take along handles that will be waited for next.
+# Records that a starting partition may read before what was asked for, for handles that will be waited for next.
 LOOK_BACK = 20_000
 BATCH = 2_000
 # The thread wakes at least this often, to notice that nobody waits any more.
@@ -35,7 +36,9 @@ CHECK_S = 1.0
 class Decoder(Protocol):
     """Reads a record of `events`."""
 
-    def __call__(self, data: bytes) -> JobEvent | None: ...
+    def __call__(self, data: bytes) -> JobEvent | None:
+        """The event; None for one of a kind that this version does not know."""
+        ...
 
 
 class _Reading:
@@ -110,8 +113,8 @@ class EventTail:
     def join(self, watch: Watch) -> bool:
         """Have the watch told of everything from its start on.
 
-        False: it will be. True: something from before must be scanned and given to `absorb` first; meanwhile what comes is
-        kept for it. Call it after asking for the future: a partition that is waited for is not let go.
+        False: it will be. True: something from before must be scanned and given to `absorb` first; meanwhile what comes
+        is kept for it. Call it after asking for the future: a partition that is waited for is not let go.
         """
         with self._lock:
             if self._closed:
@@ -173,12 +176,14 @@ class EventTail:
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
-    # -- under the lock -------------------------------------------------------------------------------------------------
+    # -- under the lock ----------------------------------------------------------------------------------------------
 
     def _await(self, watch: Watch) -> None:
         if self._closed:
             raise ClientClosedError
         self._waited.setdefault(watch.partition, WeakSet()).add(watch)
+        if (reading := self._reading.get(watch.partition)) is not None:
+            reading.idle_since = None
 
     def _open(self, partition: int, offset: int) -> None:
         known = self._watches[partition]
@@ -215,7 +220,7 @@ class EventTail:
         known = list(self._watches.get(partition, {}).values())
         return known + [twin for twins in list(self._twins.values()) for twin in twins if twin.partition == partition]
 
-    # -- the thread -----------------------------------------------------------------------------------------------------
+    # -- the thread --------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         consumer = cast(Consumer, self._consumer)
@@ -275,7 +280,7 @@ class EventTail:
 
     def _trouble(self, partition: int, message: Message, error: KafkaError) -> list[Resolution]:
         reading = self._reading[partition]
-        if error.code() == KafkaError._PARTITION_EOF:
+        if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
             reading.position = max(reading.position, message.offset() or 0)
             return _passed(reading)
         if error.retriable():

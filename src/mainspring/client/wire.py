@@ -11,13 +11,13 @@ from confluent_kafka import Consumer
 from mainspring.client.config import ClientConfig
 from mainspring.client.ends import Ends
 from mainspring.client.errors import ClientClosedError, EventsUnavailableError, ForkedClientError
-from mainspring.jobs.ids import time_of_id
 from mainspring.client.outbox import BulkOutbox, Envelope, Outbox, OutboxFullError
 from mainspring.client.progress import JobEvent
 from mainspring.client.scan import scan
 from mainspring.client.steps import Steps, wait
 from mainspring.client.tail import EventTail
 from mainspring.client.watch import Start, Watch
+from mainspring.jobs.ids import time_of_id
 from mainspring.schemas import UnreadableRecordError
 from mainspring.topics import partition_for
 
@@ -78,7 +78,7 @@ class Wire:
         try:
             ends = yield from self.ends.recent()
         except EventsUnavailableError:
-            # Sending needs no `events`. Who waits later looks from this moment on, by the clock, and is told of the trouble.
+            # Sending needs no `events`. Who waits later looks from this moment on, and is told of the trouble.
             since = time.time_ns() // 1_000_000 - CLOCK_SLACK_MS
             return {partition: Start(time_ms=since) for partition in self.partitions}
         return {partition: Start(offset=offset) for partition, offset in ends.items()}
@@ -158,7 +158,8 @@ class Wire:
             "enable.partition.eof": True,
             # The default of a second is how long a partition may stay unread after a full queue or a new assignment.
             "fetch.queue.backoff.ms": 10,
-            "fetch.wait.max.ms": 500,
+            # A new partition is asked for when the fetch of the others returns: this long at most, while someone waits.
+            "fetch.wait.max.ms": 100,
             # The group is never joined and nothing is committed; librdkafka wants a name, and the ACLs one they know.
             "group.id": self._config.topology.group("client"),
             "queued.min.messages": 20_000,
