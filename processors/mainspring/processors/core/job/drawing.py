@@ -34,7 +34,8 @@ WHO_MOVES: dict[tuple[JobStatus | None, type[object]], str] = {
     (JobStatus.RUNNING, JobTimedOut): "the worker reports that the last allowed attempt ran longer than its time-out",
     (JobStatus.RUNNING, JobCancelled): "the attempt ends in any way but success after a cancel had been asked for",
     (JobStatus.RUNNING, JobRetryScheduled): "the worker reports a failure or a time-out with retries left (after the "
-    "back-off), or gives the attempt back (at once); or its lease runs out (at once)",
+    "back-off), or gives the attempt back (at once); or its lease runs out, or the worker stops it unasked (at once, "
+    "counted as lost)",
     (JobStatus.RETRY_WAIT, JobStarted): "as from PENDING, with the next attempt number",
     (
         JobStatus.RETRY_WAIT,
@@ -53,6 +54,12 @@ _CHANGES_NOTHING: dict[type[object], str] = {
     CommandRejected: "a command was refused",
     ReportRefused: "a worker's report was late, stale or from another incarnation; its bytes are kept",
 }
+
+
+_SUBSTATES = (
+    "A job that waits (PENDING or RETRY_WAIT) is scheduled, parked, ready or offered; these sub-states follow from "
+    "its row and are no events; `mainspring job explain` tells them."
+)
 
 
 def lifecycle_markdown() -> str:
@@ -80,15 +87,15 @@ def lifecycle_markdown() -> str:
         "",
         "Two events change no job and may be written at any status:",
         "",
-        *(
-            f"- `{event.__name__}`: {_CHANGES_NOTHING[event]}."
-            for event in sorted(RECORDS_ONLY, key=lambda e: e.__name__)
-        ),
+        *(f"- `{event.__name__}`: {_CHANGES_NOTHING[event]}." for event in sorted(RECORDS_ONLY, key=_name)),
         "",
-        "A job that waits (PENDING or RETRY_WAIT) is scheduled, parked, ready or offered; these sub-states are columns of "
-        "its row, not events, and `mainspring job explain` tells them.",
+        _SUBSTATES,
     ]
     return "\n".join(lines) + "\n"
+
+
+def _name(event: type[object]) -> str:
+    return event.__name__
 
 
 def _node(status: JobStatus | None) -> str:
