@@ -191,7 +191,8 @@ class KafkaInputs:
         self._subscribed = subscribed
         self._claims: list[tuple[frozenset[Place], Future[None]]] = []
         self._denied: KafkaError | None = None
-        self._consumer = Consumer({**config, "on_commit": self._on_commit, "error_cb": self._on_error})
+        callbacks = {"on_commit": self._on_commit, "error_cb": self._on_error}
+        self._consumer = Consumer({**config, **callbacks}, logger=_library_logger("inputs"))
 
     def subscribe(self, topic: str, listener: RebalanceListener) -> None:
         def numbers(places: list[TopicPartition]) -> list[int]:
@@ -283,7 +284,7 @@ class KafkaChangelog:
 
     def __init__(self, config: dict[str, Any], topic: str) -> None:
         self._topic = topic
-        self._consumer = Consumer({**config, "error_cb": self._on_error})
+        self._consumer = Consumer({**config, "error_cb": self._on_error}, logger=_library_logger("changelog"))
 
     def add(self, partition: int, offset: int) -> None:
         self._consumer.incremental_assign([TopicPartition(self._topic, partition, offset)])
@@ -310,7 +311,7 @@ class KafkaAdmin:
     """Questions to the broker."""
 
     def __init__(self, config: dict[str, Any], group: str) -> None:
-        self._client = AdminClient(config)
+        self._client = AdminClient(config, logger=_library_logger("admin"))
         self._group = group
 
     def committed(self, places: Sequence[Place], *, stable: bool) -> Pending[dict[Place, Mark | None]]:
@@ -421,22 +422,37 @@ class KafkaOutput:
             raise _fault(error) from error
 
 
-class _LinkLog(logging.Handler):
-    """Listens to the producer's log lines. Only they tell in time that a connection broke or a request timed out: the
-    statistics come too late, and a request left behind in the network may end a later transaction of the same producer.
+class _LibraryLog(logging.Handler):
+    """Takes over the client library's log lines, which would go to stderr past the process's own log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _log.debug("kafka client", line=record.getMessage())
+
+
+class _LinkLog(_LibraryLog):
+    """Listens to the producer's log lines for connections that broke and requests that timed out.
+
+    Only they tell in time: the statistics come too late, and a request that was left behind in the network may end a later
+    transaction of the same producer.
     """
 
     def __init__(self, transactional_id: str) -> None:
         super().__init__(logging.DEBUG)
         self.lost = False
-        self.logger = logging.Logger(f"librdkafka.{transactional_id}", logging.DEBUG)
-        self.logger.addHandler(self)
+        self.logger = _library_logger(transactional_id, self)
 
     def emit(self, record: logging.LogRecord) -> None:
         line = record.getMessage()
         if any(word in line for word in _LOST_LINK):
             self.lost = True
-        _log.info("producer log", line=line)
+        super().emit(record)
+
+
+def _library_logger(name: str, handler: logging.Handler | None = None) -> logging.Logger:
+    # Not from the registry of loggers: each client has one of its own, and it goes with the client.
+    logger = logging.Logger(f"librdkafka.{name}", logging.DEBUG)  # noqa: LOG001 - see above
+    logger.addHandler(handler or _LibraryLog(logging.DEBUG))
+    return logger
 
 
 class _Answer(Pending[R]):

@@ -428,6 +428,8 @@ class Engine:
         """Nobody knows whether the transaction was committed: the changelog does, so it is restored from there."""
         for partition in decided:
             self._inputs.hold(partition.places)
+            if partition.program is not None:
+                partition.program.closed()
             partition.program = None
             partition.takeover = Takeover(partition.number, self._context, now, table=partition.table)
             partition.assigned_at_ms = now.mono_ms

@@ -51,8 +51,8 @@ class Ownership:
         self._inputs.remove(self._places(partitions))
         for number in partitions:
             partition = self.partitions.pop(number, None)
-            if partition is not None and partition.takeover is not None:
-                partition.takeover.cancel()
+            if partition is not None:
+                _let_go(partition)
             self._tables.release(number)
             metrics.PARTITION_OWNER.labels(role="scheduler", partition=number).set(0)
         self._changed("revoked", partitions)
@@ -86,3 +86,10 @@ class Ownership:
             self.has_changed = True
             metrics.REBALANCES.labels(group=self._program.group).inc()
             _log.info(f"partitions {what}", partitions=sorted(partitions), owned=sorted(self.partitions))
+
+
+def _let_go(partition: Partition) -> None:
+    if partition.takeover is not None:
+        partition.takeover.cancel()
+    if partition.program is not None:
+        partition.program.closed()

@@ -67,9 +67,16 @@ class PartitionProgram(Protocol):
         """The rows that were changed, each key once."""
         ...
 
-    def committed(self) -> None: ...
+    def committed(self) -> None:
+        """The transaction was committed, and the table has its rows."""
+        ...
+
     def rolled_back(self, now: Now) -> None:
         """Starts again from the rows in the table."""
+        ...
+
+    def closed(self) -> None:
+        """The partition has left this process."""
         ...
 
 

@@ -10,7 +10,7 @@ from typing import Self
 
 from mainspring.processors.engine.errors import ConfigurationError
 
-__all__ = ["Slot", "hold_slot"]
+__all__ = ["Slot", "hold_slot", "slot_of"]
 
 _MAX_SLOTS = 1_000
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -61,6 +61,19 @@ def hold_slot(name: str, locks: Path, *, exact: bool) -> Slot:
         if lock is not None:
             return Slot(candidate, lock)
     raise ConfigurationError(f"all {_MAX_SLOTS} slots of {name!r} in {locks} are held")
+
+
+def slot_of(pid: int, locks: Path) -> Slot | None:
+    """The slot that a process held when it died, now held by the caller; None when it had none, or another has it already."""
+    for path in locks.glob("*.lock"):
+        try:
+            is_his = path.read_bytes().strip() == str(pid).encode()
+        except OSError:
+            continue
+        if is_his:
+            lock = _try_lock(path)
+            return None if lock is None else Slot(path.name.removesuffix(".lock"), lock)
+    return None
 
 
 def _try_lock(path: Path) -> BufferedRandom | None:

@@ -10,7 +10,7 @@ from mainspring.processors.engine.errors import FatalKafkaError
 from mainspring.processors.engine.kafka import ClientOptions, ConfluentKafka, SystemClock, SystemRandomness
 from mainspring.processors.engine.loop import Engine, EngineStatus
 from mainspring.processors.engine.ports import Clock, Kafka, Randomness
-from mainspring.processors.engine.slot import Slot, hold_slot
+from mainspring.processors.engine.slot import Slot, hold_slot, slot_of
 from mainspring.processors.engine.tables import MemoryTables, Tables
 from mainspring.processors.scheduler.config import SchedulerConfig
 from mainspring.processors.scheduler.program import SchedulerProgram
@@ -108,6 +108,14 @@ class Scheduler:
             options=config.engine_options(),
         )
 
+    def fence_dead(self, pid: int) -> None:
+        """Ends whatever transaction a dead process of this configuration and machine left open."""
+        slot = slot_of(pid, self._config.lock_dir)
+        if slot is None:
+            return
+        with slot:
+            self._kafka(slot.name).fence(self._config.topology.transactional_id(slot.name))
+
     def status(self) -> SchedulerStatus:
         """A snapshot for health checks; from any thread."""
         engine, slot = self._engine, self._slot
@@ -174,7 +182,7 @@ def run_scheduler(config: SchedulerConfig, stop: threading.Event | None = None) 
     stopping = stop or threading.Event()
     if threading.current_thread() is threading.main_thread():
 
-        def on_signal(number: int, frame: FrameType | None) -> None:
+        def on_signal(_number: int, _frame: FrameType | None) -> None:
             stopping.set()
 
         signal.signal(signal.SIGTERM, on_signal)
