@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from datetime import datetime
+from datetime import UTC, datetime
 
 from mainspring.jobs.errors import NoCurrentJobError
 from mainspring.jobs.models import JobPriority
@@ -21,17 +21,15 @@ class JobContext:
         name: registered name of the handler.
         attempt: number of the attempt, from 1.
         queue, priority, tenant, tags: as submitted.
-        due_at: when the attempt was due.
-        deadline: the job's deadline, if it has one; it orders jobs and ends nothing.
-        times_out_at: when the attempt times out, if it does.
+        due_at_ms, deadline_ms, times_out_at_ms: the instants below, as epoch milliseconds.
     """
 
     __slots__ = (
         "_cancelled",
         "_on_progress",
         "attempt",
-        "deadline",
-        "due_at",
+        "deadline_ms",
+        "due_at_ms",
         "job_id",
         "name",
         "note",
@@ -41,7 +39,7 @@ class JobContext:
         "queue",
         "tags",
         "tenant",
-        "times_out_at",
+        "times_out_at_ms",
     )
 
     def __init__(
@@ -54,9 +52,9 @@ class JobContext:
         priority: JobPriority = JobPriority.MEDIUM,
         tenant: str = "",
         tags: tuple[str, ...] = (),
-        due_at: datetime | None = None,
-        deadline: datetime | None = None,
-        times_out_at: datetime | None = None,
+        due_at_ms: int | None = None,
+        deadline_ms: int | None = None,
+        times_out_at_ms: int | None = None,
         on_progress: Callable[[float | None, str | None], None] | None = None,
     ) -> None:
         self.job_id = job_id
@@ -66,9 +64,9 @@ class JobContext:
         self.priority = priority
         self.tenant = tenant
         self.tags = tags
-        self.due_at = due_at
-        self.deadline = deadline
-        self.times_out_at = times_out_at
+        self.due_at_ms = due_at_ms
+        self.deadline_ms = deadline_ms
+        self.times_out_at_ms = times_out_at_ms
         self.progress_fraction: float | None = None
         self.note: str | None = None
         self.output: object | None = None
@@ -87,6 +85,21 @@ class JobContext:
     def idempotency_key(self) -> str:
         """The same for every attempt of the job: give it to services that do a thing once per key."""
         return self.job_id
+
+    @property
+    def due_at(self) -> datetime | None:
+        """When the attempt was due."""
+        return _instant(self.due_at_ms)
+
+    @property
+    def deadline(self) -> datetime | None:
+        """The job's deadline, if it has one; it orders jobs and ends nothing."""
+        return _instant(self.deadline_ms)
+
+    @property
+    def times_out_at(self) -> datetime | None:
+        """When the attempt times out, if it does."""
+        return _instant(self.times_out_at_ms)
 
     @property
     def is_cancelled(self) -> bool:
@@ -110,6 +123,10 @@ class JobContext:
     def mark_cancelled(self) -> None:
         """For executors: makes `is_cancelled` true."""
         self._cancelled = True
+
+
+def _instant(epoch_ms: int | None) -> datetime | None:
+    return None if epoch_ms is None else datetime.fromtimestamp(epoch_ms / 1000, UTC)
 
 
 CURRENT: ContextVar[JobContext | None] = ContextVar("mainspring_current_job", default=None)

@@ -52,6 +52,7 @@ class Attempt:
             the scheduler is known to have counted the lease.
         has_slot: whether it occupies one of the worker's slots.
         outcome: how it ended, once that is known.
+        reported: whether the outcome has been sent; `told_early`: while its code went on.
         returned: whether its code is over; a thread that timed out may have an outcome and go on.
     """
 
@@ -79,6 +80,7 @@ class Attempt:
         "stop_reason",
         "task",
         "timeout_ms",
+        "told_early",
     )
 
     def __init__(
@@ -112,6 +114,7 @@ class Attempt:
         self.running = False
         self.returned = False
         self.reported = False
+        self.told_early = False
         self.stop_reason: StopReason | None = None
         self.outcome: Outcome | None = None
         self.task: object | None = None

@@ -101,7 +101,7 @@ class JobExecutor:
             if attempt.returned and attempt.task is not _COUNTED:
                 attempt.task = _COUNTED
                 self.running -= 1
-                if attempt.reported:
+                if attempt.told_early:
                     self.overdue -= 1
         return news
 
@@ -148,7 +148,7 @@ class JobExecutor:
         if not told or attempt.outcome is not None or reason is None:
             return
         attempt.outcome = stopped(reason)
-        attempt.reported = True
+        attempt.told_early = True
         self.overdue += 1
         log.warning(
             "job %s (%s) was %s after %.1f s; its call goes on and keeps its slot until it returns",

@@ -10,7 +10,6 @@ import socket
 import sys
 import threading
 import time
-from datetime import UTC, datetime
 from queue import SimpleQueue
 from types import ModuleType
 from typing import Any
@@ -83,7 +82,6 @@ class Child:
         self._main_path = head["main_path"]
 
     def _run(self, head: dict[str, Any], payload: bytes) -> None:
-        times_out_at = head["times_out_at"]
         self._context = context = JobContext(
             job_id=head["job_id"],
             name=head["name"],
@@ -92,9 +90,9 @@ class Child:
             priority=JobPriority(head["priority"]),
             tenant=head["tenant"],
             tags=tuple(head["tags"]),
-            due_at=_instant(head["due_at"]),
-            deadline=_instant(head["deadline"]),
-            times_out_at=_instant(times_out_at),
+            due_at_ms=head["due_at_ms"],
+            deadline_ms=head["deadline_ms"],
+            times_out_at_ms=head["times_out_at_ms"],
             on_progress=self._tell_progress,
         )
         try:
@@ -147,10 +145,6 @@ class Child:
     def _send(self, data: bytes) -> None:
         with self._sending:
             self._link.sendall(data)
-
-
-def _instant(epoch_s: float | None) -> datetime | None:
-    return None if epoch_s is None else datetime.fromtimestamp(epoch_s, UTC)
 
 
 def _error(error: BaseException) -> dict[str, Any]:

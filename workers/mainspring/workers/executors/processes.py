@@ -385,8 +385,8 @@ def _head(attempt: Attempt) -> dict[str, Any]:
         "priority": int(context.priority),
         "tenant": context.tenant,
         "tags": context.tags,
-        "due_at": context.due_at and context.due_at.timestamp(),
-        "deadline": context.deadline and context.deadline.timestamp(),
-        "times_out_at": context.times_out_at and context.times_out_at.timestamp(),
+        "due_at_ms": context.due_at_ms,
+        "deadline_ms": context.deadline_ms,
+        "times_out_at_ms": context.times_out_at_ms,
         "content_type": attempt.content_type,
     }

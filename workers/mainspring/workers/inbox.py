@@ -1,0 +1,135 @@
+"""What a worker reads: offers, as a member of the group; signals, from a partition of its own."""
+
+import logging
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from mainspring.schemas.common import Priority
+from mainspring.topics import Connection, Topic, Topology, partition_for
+
+__all__ = ["OfferInbox", "SignalInbox"]
+
+log = logging.getLogger(__name__)
+
+READ_MAX = 500
+"""Records taken at once: enough for large batches, few enough that a turn of the loop stays in milliseconds."""
+ADMIN_TIMEOUT_S = 30.0
+
+
+def _read(consumer: Consumer, wait_s: float) -> list[Any]:
+    """The records at hand, waiting for the first. `consume(n, t)` alone would always wait for all n or the whole t."""
+    first = consumer.poll(wait_s)
+    if first is None:
+        return []
+    records = []
+    for message in [first, *consumer.consume(READ_MAX, 0)]:
+        error = message.error()
+        if error is None:
+            records.append(message)
+        elif error.fatal():
+            raise KafkaException(error)
+        else:
+            log.warning("reading met an error and goes on: %s", error)
+    return records
+
+
+class OfferInbox:
+    """The work topics of some queues, shared with the other workers of the group.
+
+    Offers are read uncommitted: an aborted one costs a refused claim, while an open transaction of a dead scheduler
+    would hide what others offer behind it. An offset is committed once what was sent before it has been acknowledged; what a
+    crash forgets in between is offered again by the scheduler.
+    """
+
+    def __init__(self, connection: Connection, topology: Topology, queues: Sequence[str]) -> None:
+        self._consumer = Consumer(
+            connection.consumer_config(
+                **{
+                    "group.id": topology.group("worker"),
+                    "isolation.level": "read_uncommitted",
+                    "auto.offset.reset": "earliest",
+                    "enable.auto.commit": True,
+                    "auto.commit.interval.ms": 500,
+                    "partition.assignment.strategy": "cooperative-sticky",
+                    "session.timeout.ms": 10_000,
+                    "heartbeat.interval.ms": 1_000,
+                    "queued.min.messages": 2_000,
+                    "fetch.queue.backoff.ms": 10,
+                }
+            )
+        )
+        self._assigned: set[tuple[str, int]] = set()
+        self._unsettled: deque[tuple[int, dict[tuple[str, int], int]]] = deque()
+        topics = [topology.work(queue, lane).name for queue in queues for lane in Priority]
+        self._consumer.subscribe(topics, on_assign=self._gained, on_revoke=self._gone, on_lost=self._gone)
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions this worker reads."""
+        return len(self._assigned)
+
+    def read(self, wait_s: float) -> list[Any]:
+        """Offers at hand; waits for the first."""
+        return _read(self._consumer, wait_s)
+
+    def answered(self, messages: Sequence[Any], sent: int) -> None:
+        """All these have been dealt with; their offsets count once `sent` records are acknowledged."""
+        if messages:
+            self._unsettled.append((sent, {(m.topic(), m.partition()): m.offset() + 1 for m in messages}))
+
+    def settle(self, acknowledged: int) -> None:
+        """So many records of the worker have been acknowledged."""
+        while self._unsettled and self._unsettled[0][0] <= acknowledged:
+            _, offsets = self._unsettled.popleft()
+            kept = [TopicPartition(*place, offset) for place, offset in offsets.items() if place in self._assigned]
+            if kept:
+                self._consumer.store_offsets(offsets=kept)
+
+    def leave(self) -> None:
+        """Leaves the group, so that others take the partitions at once. What was settled is committed."""
+        self._consumer.unsubscribe()
+
+    def close(self) -> None:
+        """Leaves the group and the cluster."""
+        self._consumer.close()
+
+    def _gained(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._assigned |= {(p.topic, p.partition) for p in partitions}
+
+    def _gone(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._assigned -= {(p.topic, p.partition) for p in partitions}
+
+
+class SignalInbox:
+    """The partition of `signals` that belongs to the worker's id, committed records only, from the end seen now."""
+
+    def __init__(self, connection: Connection, topology: Topology, worker_id: str) -> None:
+        self.key = worker_id.encode()
+        self._consumer = Consumer(
+            connection.consumer_config(
+                **{
+                    "group.id": topology.group("worker-signals"),
+                    "auto.offset.reset": "latest",
+                    "fetch.queue.backoff.ms": 10,
+                }
+            )
+        )
+        topic: Topic = topology.signals
+        found = self._consumer.list_topics(topic.name, timeout=ADMIN_TIMEOUT_S).topics[topic.name]
+        if found.error is not None or not found.partitions:
+            self._consumer.close()
+            raise RuntimeError(f"topic {topic.name} is not there: run `mainspring topics apply` first ({found.error})")
+        place = TopicPartition(topic.name, partition_for(self.key, len(found.partitions)))
+        _, place.offset = self._consumer.get_watermark_offsets(place, timeout=ADMIN_TIMEOUT_S)
+        self._consumer.assign([place])
+
+    def read(self, wait_s: float) -> list[Any]:
+        """Signals to this worker; waits for the first record of the partition, whomever it is for."""
+        return [message for message in _read(self._consumer, wait_s) if message.key() == self.key]
+
+    def close(self) -> None:
+        """Leaves the cluster."""
+        self._consumer.close()

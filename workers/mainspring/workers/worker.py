@@ -1,0 +1,267 @@
+"""The worker: one loop that talks to Kafka and never waits for a job."""
+
+import logging
+import threading
+import time
+import uuid
+from typing import Any
+
+from mainspring.schemas.codes import DeadLetterReason
+from mainspring.schemas.dead_letters import DeadLetter
+from mainspring.schemas.errors import UnreadableRecordError
+from mainspring.schemas.limits import RECORD_MAX_BYTES
+from mainspring.schemas.signals import CancelAttempt, ClaimRefused, StartConfirmed
+from mainspring.schemas.work import WorkOffered
+from mainspring.workers.attempt import StopReason
+from mainspring.workers.beat import Beater
+from mainspring.workers.config import WorkerConfig, WorkerState, WorkerStatus
+from mainspring.workers.executors import JobExecutor
+from mainspring.workers.holdings import Holdings
+from mainspring.workers.inbox import OfferInbox, SignalInbox
+from mainspring.workers.measures import Measures
+from mainspring.workers.outbox import Outbox
+from mainspring.workers.registry import Registry
+from mainspring.workers.reports import Reporter
+
+__all__ = ["Worker"]
+
+log = logging.getLogger(__name__)
+
+IDLE_WAIT_S = 0.05
+"""An idle loop waits for offers so long; an offer wakes it at once."""
+BUSY_WAIT_S = 0.005
+"""With attempts under way it looks at everything this often."""
+TICK_S = 0.05
+"""How often time itself is looked at: a small part of the time that an offer is held."""
+STOP_S = 3.0
+"""How long what was told to stop at the end of a drain may take to do so."""
+
+
+class Worker:
+    """Takes offers of its queues, runs them, reports. `run` is its life; the other methods are safe from any thread."""
+
+    def __init__(self, config: WorkerConfig, registry: Registry) -> None:
+        self._config = config
+        self._registry = registry
+        self._reporter = Reporter(config.worker_id, uuid.uuid4().hex)
+        self._topics = {
+            "attempts": config.topology.attempts.name,
+            "logs": config.topology.logs.name,
+            "dead-letters": config.topology.dead_letters.name,
+        }
+        self._measures = Measures(config.slots)
+        self._executor = JobExecutor(registry, config.slots)
+        self._outbox = Outbox(config.connection)
+        self._holdings = Holdings(
+            config=config,
+            registry=registry,
+            reporter=self._reporter,
+            executor=self._executor,
+            send=self._send,
+            count=self._measures.offers,
+        )
+        self._beater = Beater(
+            connection=config.connection,
+            codec=config.codec,
+            topic=config.topology.attempts,
+            reporter=self._reporter,
+            lease_ms=config.lease_ms,
+        )
+        self._state = WorkerState.NEW
+        self._draining = threading.Event()
+        self._hurried = threading.Event()
+        self._looped_at = time.monotonic()
+        self._tick_at = 0.0
+        self._beat_at = 0.0
+        self._drain_until = 0.0
+        self._stop_until: float | None = None
+        self._abandoned = 0
+        self._offers: OfferInbox | None = None
+        self._signals: SignalInbox | None = None
+
+    @property
+    def worker_id(self) -> str:
+        """The id that signals are addressed to."""
+        return self._config.worker_id
+
+    @property
+    def incarnation(self) -> str:
+        """This life of the worker: new at every start."""
+        return self._reporter.incarnation
+
+    def run(self, stop: threading.Event) -> None:
+        """Works until `stop` is set or `drain()` is called, then drains. Raises what makes working impossible."""
+        if self._state is not WorkerState.NEW:
+            raise RuntimeError("a worker runs once: its incarnation must be new for every start; make another")
+        self._state = WorkerState.STARTING
+        try:
+            self._start()
+            while not self._is_finished(stop):
+                self._turn()
+        finally:
+            self._close()
+            self._state = WorkerState.STOPPED
+
+    def drain(self) -> None:
+        """Takes no new work; running attempts get `drain_ms`, then they are handed back and `run` returns."""
+        self._draining.set()
+
+    def hurry(self) -> None:
+        """Drains without waiting for anything that runs."""
+        self._hurried.set()
+        self._draining.set()
+
+    def status(self) -> WorkerStatus:
+        """How it goes."""
+        now = time.monotonic()
+        contact_at = self._beater.contact_at
+        return WorkerStatus(
+            worker_id=self.worker_id,
+            incarnation=self.incarnation,
+            state=self._state,
+            slots=self._config.slots,
+            busy=self._holdings.busy,
+            running=self._executor.running,
+            peak_running=self._executor.peak_running,
+            overdue=self._executor.overdue,
+            awaiting=len(self._holdings.awaiting),
+            held=self._holdings.held,
+            partitions=self._offers.partitions if self._offers else 0,
+            loop_age_s=now - self._looped_at,
+            contact_age_s=None if contact_at is None else now - contact_at,
+            abandoned=self._abandoned,
+        )
+
+    # The life.
+
+    def _start(self) -> None:
+        config = self._config
+        self._executor.start()
+        # Signals first: the answer to a claim must not come before somebody listens.
+        self._signals = SignalInbox(config.connection, config.topology, config.worker_id)
+        self._offers = OfferInbox(config.connection, config.topology, config.queues)
+        self._state = WorkerState.RUNNING
+        log.info("worker %s runs %d handlers with %d slots", config.worker_id, len(self._registry), config.slots)
+
+    def _is_finished(self, stop: threading.Event) -> bool:
+        if self._state is WorkerState.RUNNING:
+            if not (stop.is_set() or self._draining.is_set()):
+                return False
+            self._begin_drain()
+        now = time.monotonic()
+        holdings = self._holdings
+        if not holdings.attempts and not holdings.awaiting:
+            return True
+        if self._stop_until is None and (now >= self._drain_until or self._hurried.is_set()):
+            log.warning("%d attempts are stopped and handed back", len(holdings.attempts))
+            holdings.stop_all(StopReason.DRAINING)
+            self._stop_until = now + STOP_S
+        return self._stop_until is not None and now >= self._stop_until
+
+    def _begin_drain(self) -> None:
+        self._state = WorkerState.DRAINING
+        self._drain_until = time.monotonic() + self._config.drain_ms / 1000
+        log.info("draining: %d attempts get %.1f s", len(self._holdings.attempts), self._config.drain_ms / 1000)
+        self._holdings.drain()
+        if self._offers is not None:
+            self._offers.leave()
+
+    def _turn(self) -> None:
+        assert self._signals is not None  # _start() made both
+        assert self._offers is not None
+        holdings, executor = self._holdings, self._executor
+        self._outbox.turn()
+        self._beater.turn()
+        idle = not executor.running and not holdings.awaiting
+        signals = self._signals.read(BUSY_WAIT_S if holdings.awaiting else 0)
+        if signals:
+            self._hear(signals)
+        ended = executor.collect(0 if holdings.awaiting or idle or signals else BUSY_WAIT_S)
+        now = time.monotonic()
+        if ended:
+            self._measures.ended(ended, now)
+            holdings.ended(ended, now)
+        messages = self._offers.read(IDLE_WAIT_S if idle and not signals and not ended else 0)
+        now = self._looped_at = time.monotonic()
+        if messages:
+            holdings.offered(self._decoded(messages, WorkOffered), now)
+            self._offers.answered(messages, self._outbox.sent)
+        self._offers.settle(self._outbox.sent - self._outbox.pending)
+        if now >= self._tick_at:
+            self._tick_at = now + TICK_S
+            holdings.tick(now)
+            self._measures.turn(self.status())
+        if now >= self._beat_at:
+            self._beat_at = now + self._config.heartbeat_ms / 1000
+            self._beater.beat(holdings.attempts.values(), now)
+
+    def _hear(self, messages: list[Any]) -> None:
+        now = time.monotonic()
+        holdings, incarnation = self._holdings, self.incarnation
+        for signal in self._decoded(messages, (StartConfirmed, ClaimRefused, CancelAttempt)):
+            if signal.incarnation != incarnation:
+                continue  # to a former life of this id
+            if isinstance(signal, StartConfirmed):
+                holdings.clock_ahead_ms = time.time() * 1000 - signal.confirmed_at_ms
+                holdings.confirmed(signal.starts, now)
+            elif isinstance(signal, ClaimRefused):
+                holdings.refused(signal.job_id, signal.attempt, now)
+            else:
+                holdings.cancelled(signal.job_id, signal.attempt, signal.reason, now)
+
+    def _decoded(self, messages: list[Any], expected: Any) -> list[Any]:
+        records = []
+        decode = self._config.codec.decode
+        for message in messages:
+            try:
+                record = decode(message.value() or b"")
+                if not isinstance(record, expected):
+                    raise UnreadableRecordError(  # noqa: TRY301  # both kinds of bad record take the same way out
+                        DeadLetterReason.UNEXPECTED_TYPE, f"a {type(record).__name__} has no place on {message.topic()}"
+                    )
+                records.append(record)
+            except UnreadableRecordError as error:
+                self._bury(message, error)
+        return records
+
+    def _bury(self, message: Any, error: UnreadableRecordError) -> None:
+        value = message.value() or b""
+        log.error("%s[%d]@%d is put aside: %s", message.topic(), message.partition(), message.offset(), error)
+        letter = DeadLetter(
+            topic=message.topic(),
+            partition=message.partition(),
+            offset=message.offset(),
+            key=message.key(),
+            reason=error.reason,
+            detail=error.detail,
+            value=value[:RECORD_MAX_BYTES],
+            value_bytes=len(value),
+            recorded_by=self.worker_id,
+            recorded_at_ms=int(time.time() * 1000),
+        )
+        self._outbox.send(self._topics["dead-letters"], message.key() or b"", self._config.codec.encode(letter))
+
+    def _send(self, role: str, record: Any) -> None:
+        self._outbox.send(self._topics[role], record.job_id.encode(), self._config.codec.encode(record))
+
+    def _close(self) -> None:
+        """In the order that matters: no lease is renewed, no code runs, then what is left is handed back."""
+        self._abandoned = self._executor.running
+        self._executor_shutdown()
+        now = time.monotonic()
+        self._holdings.ended(self._executor.collect(), now)
+        if self._config.exits or not self._executor.running:
+            self._holdings.release_rest()
+        left = self._outbox.flush(self._config.flush_ms / 1000)
+        if left:
+            log.error("%d reports could not be delivered; the leases of their attempts will expire", left)
+        self._beater.close()
+        for inbox in (self._offers, self._signals):
+            if inbox is not None:
+                inbox.close()
+
+    def _executor_shutdown(self) -> None:
+        try:
+            self._executor.shutdown(STOP_S)
+        except Exception:
+            log.exception("the executors did not end cleanly")
