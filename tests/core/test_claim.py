@@ -33,6 +33,11 @@ def test_a_claim_without_an_offer_is_refused() -> None:
     assert refusal(Partition().submit().claim(attempt=1)) == ClaimRefusal.NOT_OFFERED
 
 
+@pytest.mark.parametrize("attempt", [0, -1])
+def test_a_claim_of_an_attempt_that_cannot_be_is_refused(attempt: int) -> None:
+    assert refusal(Partition().submit().claim(attempt=attempt)) == ClaimRefusal.STALE_ATTEMPT
+
+
 def test_a_claim_of_an_unknown_job_is_refused() -> None:
     assert refusal(Partition().claim(attempt=1)) == ClaimRefusal.UNKNOWN_JOB
 

@@ -34,7 +34,7 @@ def decide_claim(  # noqa: PLR0911 - one return per verdict
     if is_terminal(state.status):
         return _refused(claim, ClaimRefusal.TERMINAL)
     offered = state.dispatch.offered_attempt
-    if claim.attempt != offered:
+    if offered == 0 or claim.attempt != offered:
         return _refused(
             claim, ClaimRefusal.STALE_ATTEMPT if claim.attempt <= state.attempt else ClaimRefusal.NOT_OFFERED
         )
