@@ -8,11 +8,39 @@ bounds, or the first `Problem`.
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
+from mainspring.schemas.bounds import (
+    ACTOR_MAX_CHARS,
+    CONTENT_TYPE_MAX_CHARS,
+    DELAY_MAX_MS,
+    ERROR_MESSAGE_MAX_CHARS,
+    ERROR_TYPE_MAX_CHARS,
+    EVIDENCE_MAX_BYTES,
+    ID_MAX_CHARS,
+    INSTANT_MAX_MS,
+    LOG_MAX_BYTES,
+    MESSAGE_MAX_CHARS,
+    NAME_MAX_CHARS,
+    NOTE_MAX_CHARS,
+    PAYLOAD_MAX_BYTES,
+    PREFIX_MAX_CHARS,
+    QUEUE_MAX_CHARS,
+    REASON_MAX_CHARS,
+    RECORD_MAX_BYTES,
+    RESULT_MAX_BYTES,
+    RETRIES_MAX,
+    RETRY_DELAY_MAX_MS,
+    TAG_MAX_CHARS,
+    TAGS_MAX,
+    TENANT_MAX_CHARS,
+    TIMEOUT_MAX_MS,
+    TRACEBACK_MAX_CHARS,
+)
 from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
+from mainspring.schemas.common import Priority
 from mainspring.schemas.job import JobSpec
 
 __all__ = [
@@ -58,85 +86,6 @@ __all__ = [
     "clip",
     "clip_bytes",
 ]
-
-_DAY_MS = 86_400_000
-
-ID_MAX_CHARS = 255
-"""Ids are record keys, table keys and parts of URLs: long enough for a path or a digest, short enough for a line."""
-
-NAME_MAX_CHARS = 255
-"""Names of handlers: a dotted path at most."""
-
-QUEUE_MAX_CHARS = 128
-"""A queue is part of a topic name, of which Kafka takes 249 characters: prefix, `work.`, queue and `.critical`."""
-
-PREFIX_MAX_CHARS = 100
-"""What then is left for the prefix of the topics, with room to spare."""
-
-TENANT_MAX_CHARS = 255
-"""Tenants are keys of weights and limits, as ids are."""
-
-TAGS_MAX = 32
-"""Tags are copied into the view, one row each."""
-
-TAG_MAX_CHARS = 128
-"""A tag is a label, not a document."""
-
-CONTENT_TYPE_MAX_CHARS = 255
-"""RFC 6838 allows 127 characters on each side of the slash."""
-
-ACTOR_MAX_CHARS = 255
-"""Who asked: a user name, a principal or an address."""
-
-REASON_MAX_CHARS = 1024
-"""Why a user asked; it is copied into the event."""
-
-PAYLOAD_MAX_BYTES = 512 * 1024
-"""A payload is carried by three records; half of Kafka's default record size leaves room for all else. Larger data
-belongs into an object store, and its address into the payload."""
-
-RESULT_MAX_BYTES = 256 * 1024
-"""A result is carried by a report and an event and kept in the view."""
-
-RECORD_MAX_BYTES = 1024 * 1024
-"""The largest record of `commands`, Kafka's own default. Internal topics take twice this, so that whatever was accepted
-also fits into the records made from it."""
-
-INSTANT_MAX_MS = 253_402_300_799_999
-"""The last millisecond of the year 9999, where Python's datetimes end. Epoch milliseconds UTC."""
-
-DELAY_MAX_MS = 3653 * _DAY_MS
-"""Ten years; further ahead an instant says better what is meant."""
-
-TIMEOUT_MAX_MS = 366 * _DAY_MS
-"""A year; longer than any attempt lives between two deployments."""
-
-RETRIES_MAX = 1_000_000
-"""Attempts are numbered in 32 bits; this leaves room and is still no limit to anybody."""
-
-RETRY_DELAY_MAX_MS = 366 * _DAY_MS
-"""A year between two attempts."""
-
-ERROR_TYPE_MAX_CHARS = 255
-"""Name of an exception class."""
-
-ERROR_MESSAGE_MAX_CHARS = 4096
-"""An error goes into the events and the view: its message is cut to this..."""
-
-TRACEBACK_MAX_CHARS = 16_384
-"""...and its traceback, in the middle, to this."""
-
-MESSAGE_MAX_CHARS = 1024
-"""Text of a refusal: it may quote what the user sent."""
-
-NOTE_MAX_CHARS = 255
-"""Progress notes travel with every heartbeat."""
-
-EVIDENCE_MAX_BYTES = 16 * 1024
-"""A refused report is kept, but a flood of late results shall not fill the log that is kept for ever."""
-
-LOG_MAX_BYTES = 64 * 1024
-"""Captured output of one attempt."""
 
 _QUEUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?")
 
@@ -200,8 +149,10 @@ def check_queue(text: object, field: str = "queue") -> Problem | None:
     return problem
 
 
-def check_tags(tags: Iterable[object], field: str = "tags") -> Problem | None:
-    """Checks tags: at most 32, all different, each 1 to 128 printable characters."""
+def check_tags(tags: object, field: str = "tags") -> Problem | None:
+    """Checks tags: a tuple of at most 32, all different, each 1 to 128 printable characters."""
+    if type(tags) is not tuple:
+        return _invalid(field, f"must be a tuple, not {type(tags).__name__}")
     seen: set[object] = set()
     for index, tag in enumerate(tags):
         if index >= TAGS_MAX:
@@ -215,8 +166,14 @@ def check_tags(tags: Iterable[object], field: str = "tags") -> Problem | None:
     return None
 
 
+def _check_class(value: object, field: str, kind: type[object]) -> Problem | None:
+    if type(value) is kind:
+        return None
+    return _invalid(field, f"must be of type {kind.__name__}, not {type(value).__name__}")
+
+
 def _check_number(value: object, field: str, maximum: int, unit: str = " ms") -> Problem | None:
-    if isinstance(value, bool) or not isinstance(value, int):
+    if type(value) is not int:
         return _invalid(field, f"must be a whole number, not {value!r}")
     if not 0 <= value <= maximum:
         return _invalid(field, f"must be from 0 to {maximum}{unit}, and is {value}")
@@ -242,7 +199,7 @@ def check_timeout_ms(value: object, field: str = "timeout_ms") -> Problem | None
 
 def check_payload(payload: object, field: str = "payload") -> Problem | None:
     """Checks an encoded payload: at most 512 KiB."""
-    if not isinstance(payload, bytes):
+    if type(payload) is not bytes:
         return _invalid(field, f"must be bytes, not {type(payload).__name__}")
     if len(payload) > PAYLOAD_MAX_BYTES:
         size = f"{len(payload)} bytes, more than {PAYLOAD_MAX_BYTES}"
@@ -270,6 +227,10 @@ def check_spec(spec: JobSpec, *, derived: bool = False) -> Problem | None:
 
     Fields of what is not built yet are refused with NOT_SUPPORTED rather than ignored.
     """
+    return None if _is_everyday(spec) else _check_thoroughly(spec, derived=derived)
+
+
+def _check_thoroughly(spec: JobSpec, *, derived: bool) -> Problem | None:
     return (
         check_id(spec.job_id, derived=derived)
         or check_name(spec.name)
@@ -277,12 +238,58 @@ def check_spec(spec: JobSpec, *, derived: bool = False) -> Problem | None:
         or check_text(spec.tenant, "tenant", TENANT_MAX_CHARS, empty=True)
         or check_text(spec.content_type, "content_type", CONTENT_TYPE_MAX_CHARS)
         or check_payload(spec.payload)
-        or (check_tags(spec.tags) if spec.tags else None)
+        or check_tags(spec.tags)
+        or _check_class(spec.priority, "priority", Priority)
+        or _check_class(spec.retry_jitter, "retry_jitter", bool)
+        or _check_class(spec.depends_on, "depends_on", tuple)
         or _check_times(spec)
         or _check_retry(spec)
         or (None if spec.retry_of is None else check_id(spec.retry_of, "retry_of", derived=True))
         or _check_supported(spec)
     )
+
+
+def _is_everyday(spec: JobSpec) -> bool:
+    """A quick yes for most specifications, several times faster than the checks by field; a no says nothing."""
+    try:
+        text = spec.job_id + spec.name + spec.tenant + spec.content_type
+        return (
+            text.isprintable()
+            and 0 < len(spec.job_id) <= ID_MAX_CHARS
+            and 0 < len(spec.name) <= NAME_MAX_CHARS
+            and 0 < len(spec.content_type) <= CONTENT_TYPE_MAX_CHARS
+            and len(spec.tenant) <= TENANT_MAX_CHARS
+            and "@" not in spec.job_id
+            and _is_queue(spec.queue)
+            and spec.payload.__class__ is bytes
+            and len(spec.payload) <= PAYLOAD_MAX_BYTES
+            and spec.run_at_ms is None
+            and spec.deadline_ms is None
+            and spec.start_deadline_ms is None
+            and spec.schedule_id is None
+            and spec.retry_of is None
+            and spec.tags == ()
+            and spec.depends_on == ()
+            and spec.priority.__class__ is Priority
+            and spec.retry_jitter.__class__ is bool  # type: ignore[redundant-expr]  # by hand it may be anything
+            and (spec.delay_ms is None or _is_whole(spec.delay_ms, DELAY_MAX_MS))
+            and (spec.timeout_ms is None or (_is_whole(spec.timeout_ms, TIMEOUT_MAX_MS) and spec.timeout_ms > 0))
+            and _is_whole(spec.max_retries, RETRIES_MAX)
+            and _is_whole(spec.retry_base_delay_ms, RETRY_DELAY_MAX_MS)
+            and _is_whole(spec.retry_max_delay_ms, RETRY_DELAY_MAX_MS)
+            and _is_whole(spec.max_lost, RETRIES_MAX)
+        )
+    except (AttributeError, TypeError):
+        return False
+
+
+def _is_whole(value: int, maximum: int) -> bool:
+    return value.__class__ is int and 0 <= value <= maximum
+
+
+@lru_cache(maxsize=256)
+def _is_queue(queue: str) -> bool:
+    return check_queue(queue) is None
 
 
 def _check_times(spec: JobSpec) -> Problem | None:

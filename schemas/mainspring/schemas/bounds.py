@@ -1,0 +1,108 @@
+"""How large and how long anything may be, each with its reason. `limits` has the checks."""
+
+__all__ = [
+    "ACTOR_MAX_CHARS",
+    "CONTENT_TYPE_MAX_CHARS",
+    "DELAY_MAX_MS",
+    "ERROR_MESSAGE_MAX_CHARS",
+    "ERROR_TYPE_MAX_CHARS",
+    "EVIDENCE_MAX_BYTES",
+    "ID_MAX_CHARS",
+    "INSTANT_MAX_MS",
+    "LOG_MAX_BYTES",
+    "MESSAGE_MAX_CHARS",
+    "NAME_MAX_CHARS",
+    "NOTE_MAX_CHARS",
+    "PAYLOAD_MAX_BYTES",
+    "PREFIX_MAX_CHARS",
+    "QUEUE_MAX_CHARS",
+    "REASON_MAX_CHARS",
+    "RECORD_MAX_BYTES",
+    "RESULT_MAX_BYTES",
+    "RETRIES_MAX",
+    "RETRY_DELAY_MAX_MS",
+    "TAGS_MAX",
+    "TAG_MAX_CHARS",
+    "TENANT_MAX_CHARS",
+    "TIMEOUT_MAX_MS",
+    "TRACEBACK_MAX_CHARS",
+]
+
+_DAY_MS = 86_400_000
+
+ID_MAX_CHARS = 255
+"""Ids are record keys, table keys and parts of URLs: long enough for a path or a digest, short enough for a line."""
+
+NAME_MAX_CHARS = 255
+"""Names of handlers: a dotted path at most."""
+
+QUEUE_MAX_CHARS = 128
+"""A queue is part of a topic name, of which Kafka takes 249 characters: prefix, `work.`, queue and `.critical`."""
+
+PREFIX_MAX_CHARS = 100
+"""What then is left for the prefix of the topics, with room to spare."""
+
+TENANT_MAX_CHARS = 255
+"""Tenants are keys of weights and limits, as ids are."""
+
+TAGS_MAX = 32
+"""Tags are copied into the view, one row each."""
+
+TAG_MAX_CHARS = 128
+"""A tag is a label, not a document."""
+
+CONTENT_TYPE_MAX_CHARS = 255
+"""RFC 6838 allows 127 characters on each side of the slash."""
+
+ACTOR_MAX_CHARS = 255
+"""Who asked: a user name, a principal or an address."""
+
+REASON_MAX_CHARS = 1024
+"""Why a user asked; it is copied into the event."""
+
+PAYLOAD_MAX_BYTES = 512 * 1024
+"""A payload is carried by three records; half of Kafka's default record size leaves room for all else. Larger data
+belongs into an object store, and its address into the payload."""
+
+RESULT_MAX_BYTES = 256 * 1024
+"""A result is carried by a report and an event and kept in the view."""
+
+RECORD_MAX_BYTES = 1024 * 1024
+"""The largest record of `commands`, Kafka's own default. Internal topics take twice this, so that whatever was accepted
+also fits into the records made from it."""
+
+INSTANT_MAX_MS = 253_402_300_799_999
+"""The last millisecond of the year 9999, where Python's datetimes end. Epoch milliseconds UTC."""
+
+DELAY_MAX_MS = 3653 * _DAY_MS
+"""Ten years; further ahead an instant says better what is meant."""
+
+TIMEOUT_MAX_MS = 366 * _DAY_MS
+"""A year; longer than any attempt lives between two deployments."""
+
+RETRIES_MAX = 1_000_000
+"""Attempts are numbered in 32 bits; this leaves room and is still no limit to anybody."""
+
+RETRY_DELAY_MAX_MS = 366 * _DAY_MS
+"""A year between two attempts."""
+
+ERROR_TYPE_MAX_CHARS = 255
+"""Name of an exception class."""
+
+ERROR_MESSAGE_MAX_CHARS = 4096
+"""An error goes into the events and the view: its message is cut to this..."""
+
+TRACEBACK_MAX_CHARS = 16_384
+"""...and its traceback, in the middle, to this."""
+
+MESSAGE_MAX_CHARS = 1024
+"""Text of a refusal: it may quote what the user sent."""
+
+NOTE_MAX_CHARS = 255
+"""Progress notes travel with every heartbeat."""
+
+EVIDENCE_MAX_BYTES = 16 * 1024
+"""A refused report is kept, but a flood of late results shall not fill the log that is kept for ever."""
+
+LOG_MAX_BYTES = 64 * 1024
+"""Captured output of one attempt."""
