@@ -62,9 +62,10 @@ class Client:
     ) -> JobHandle:
         """Put one job into the log; returns when all in-sync replicas have it, before any verdict.
 
-        `job` is a job object, a call (`function.job(…)`), a registered function, or a name with `args` as a mapping. The
-        terms are those of `JobOptions`. The verdict is `handle.accepted`. With `if_exists='return'` a submit of a known id
-        is no error: the handle follows the earlier job. Raises `InvalidJobError` (nothing was sent), `NotDeliveredError`.
+        `job` is a job object, a call (`function.job(…)`), a registered function, or a name with `args` as a mapping.
+        The terms are those of `JobOptions`. The verdict is `handle.accepted`. With `if_exists='return'` a submit of a
+        known id is no error: the handle follows the earlier job. Raises `InvalidJobError` (nothing was sent),
+        `NotDeliveredError`.
         """
         submission = Submission(job, args)
         adopt = if_exists == "return"
@@ -81,7 +82,7 @@ class Client:
         """Put many jobs into the log with one flush; the handles come in the order of the jobs.
 
         All are checked before the first is sent, so an `InvalidJobError` means that none was. The terms are for all; a
-        `Submission` has its own, which win. `NotDeliveredError.job_ids` are those that may be missing; the others are in.
+        `Submission` has its own, which win. `NotDeliveredError.job_ids` may be missing; all others are in.
         """
         watches = self._core.submit_many(jobs, JobOptions(**terms), reason, adopt=if_exists == "return")
         return [self._handle(watch) for watch in watches]

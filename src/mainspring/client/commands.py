@@ -24,13 +24,13 @@ from mainspring.schemas.errors import UnwritableRecordError
 from mainspring.schemas.limits import REASON_MAX_CHARS, check_command, check_text
 from mainspring.topics.headers import command_headers
 
-__all__ = ["Arguments", "CommandMaker", "Submission", "Terms", "check_reason"]
+__all__ = ["Arguments", "CommandMaker", "OtherTerms", "Submission", "Terms", "check_reason"]
 
 Arguments = Mapping[str, object] | Sequence[object] | None
 
 
-class Terms(TypedDict, total=False):
-    """The terms of a job as keywords; the meanings are those of `mainspring.jobs.options.JobOptions`."""
+class OtherTerms(TypedDict, total=False):
+    """The terms of a job as keywords, but for those that `JobScheduler.submit` names itself."""
 
     job_id: str | None
     queue: str | None
@@ -40,10 +40,15 @@ class Terms(TypedDict, total=False):
     retry: RetryPolicy | None
     max_lost: int | None
     run_at: datetime | None
-    delay: float | timedelta | None
     deadline: datetime | None
     start_deadline: datetime | None
     tags: tuple[str, ...] | None
+
+
+class Terms(OtherTerms, total=False):
+    """The terms of a job as keywords; the meanings are those of `mainspring.jobs.options.JobOptions`."""
+
+    delay: float | timedelta | None
     depends_on: tuple[str, ...] | None
 
 

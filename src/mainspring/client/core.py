@@ -1,6 +1,6 @@
 """What every client does, whether its caller blocks or awaits: the operations, as steps."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -39,12 +39,20 @@ class ClientCore:
 
     # -- commands ----------------------------------------------------------------------------------------------------
 
-    def submit(self, submission: Submission, terms: JobOptions, reason: str, *, adopt: bool) -> Steps[Watch]:
+    def submit(
+        self,
+        submission: Submission,
+        terms: JobOptions,
+        reason: str,
+        *,
+        adopt: bool,
+        about_to_send: Callable[[Watch], None] | None = None,
+    ) -> Steps[Watch]:
         """Returns once the command is in the log. `adopt`: if the id is known, follow the earlier job instead."""
         self.wire.check_usable()
         check_reason(reason)
         command = self._maker.submit(submission, terms, reason)
-        return (yield from self._send(command, command.spec.job_id, adopt=adopt))
+        return (yield from self._send(command, command.spec.job_id, adopt=adopt, about_to_send=about_to_send))
 
     def submit_many(
         self, jobs: Iterable[Submission | Submittable], terms: JobOptions, reason: str, *, adopt: bool
@@ -187,10 +195,19 @@ class ClientCore:
 
     # -- steps of steps ----------------------------------------------------------------------------------------------
 
-    def _send(self, command: Command, job_id: str, *, adopt: bool = False) -> Steps[Watch]:
+    def _send(
+        self,
+        command: Command,
+        job_id: str,
+        *,
+        adopt: bool = False,
+        about_to_send: Callable[[Watch], None] | None = None,
+    ) -> Steps[Watch]:
         envelope = self._maker.envelope(command)
         starts = yield from self.wire.starts()
         watch = self.wire.watch(job_id, command.command_id, starts, adopt=adopt)
+        if about_to_send is not None:
+            about_to_send(watch)
         yield from self.wire.send(envelope)
         self.wire.last[watch.partition] = watch
         return watch

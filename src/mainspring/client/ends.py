@@ -78,7 +78,7 @@ class Ends:
 
     def _ask(self, isolation: IsolationLevel, partitions: tuple[int, ...] | None) -> dict[int, int]:
         admin = self._connected()
-        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call] # the library has no types here
+        latest = OffsetSpec.latest()
         wanted = {
             TopicPartition(self._topic, partition): latest
             for partition in (partitions if partitions is not None else range(self._partitions))

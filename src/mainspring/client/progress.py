@@ -129,6 +129,11 @@ class Progress:
         self._move(event)
         return True
 
+    @property
+    def is_running(self) -> bool:
+        """Whether an attempt runs."""
+        return self.status is JobStatus.RUNNING
+
     def _move(self, event: JobEvent) -> None:
         match event:
             case JobSubmitted():

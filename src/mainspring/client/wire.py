@@ -57,7 +57,7 @@ class Wire:
         self._executor = ThreadPoolExecutor(max_workers=SCANS, thread_name_prefix="mainspring-client")
         self._outbox = Outbox(self._producer_config(linger_ms=1), self._commands)
         self._bulk: BulkOutbox | None = None
-        self.tail = EventTail(self._make_consumer, self._events, self._decode)
+        self.tail = EventTail(self.make_consumer, self._events, self.decode)
         self.ends = Ends(
             config.connection.admin_config(), self._events, self._commands, len(self.partitions), self._executor
         )
@@ -120,7 +120,7 @@ class Wire:
         self, partition: int, key: bytes, start: Start, deadline: Deadline
     ) -> Steps[tuple[list[tuple[JobEvent, int]], int]]:
         """The committed events of one key from `start` on, and where they end now."""
-        job = self.in_background(scan, self._make_consumer, self._events, partition, key, start, self._decode)
+        job = self.in_background(scan, self.make_consumer, self._events, partition, key, start, self.decode)
         found: tuple[list[tuple[JobEvent, int]], int] = yield from wait(job, deadline.left())
         return found
 
@@ -152,7 +152,8 @@ class Wire:
         delivery = {"message.timeout.ms": int(self._config.delivery_s * 1000)}
         return self._config.connection.producer_config(**mine, **delivery, **own)
 
-    def _make_consumer(self) -> Consumer:
+    def make_consumer(self) -> Consumer:
+        """A consumer of `events` for partitions assigned by hand: committed records, and a word at each end."""
         own = {
             "client.id": "mainspring-client",
             "enable.partition.eof": True,
@@ -166,8 +167,9 @@ class Wire:
         }
         return Consumer(self._config.connection.consumer_config(**own))
 
-    def _decode(self, data: bytes) -> JobEvent | None:
+    def decode(self, data: bytes) -> JobEvent | None:
+        """The event; None for one of a kind that this version does not know."""
         try:
             return cast(JobEvent, self._config.codec.decode(data))
         except UnreadableRecordError:
-            return None  # a newer writer's event: what this version knows of the job stays true without it
+            return None  # what this version knows of the job stays true without it
