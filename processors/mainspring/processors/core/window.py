@@ -63,7 +63,8 @@ class DispatchWindow:
         """A claim found a free slot on arrival. Grows the window, if it is the window that holds jobs back.
 
         A window that nothing strains says nothing about the workers, so it does not grow. One that was halved below
-        what runs resumes from there: what runs is known to have room.
+        what runs resumes from there: what runs is known to have room. (Grown by one alone, a single partition took more
+        than ten seconds to find ten idle workers beside ten with long jobs; so it takes less than one.)
         """
         if self._limited:
             self.size = min(float(self._rules.window_max), max(self.size, float(self.running)) + 1)
