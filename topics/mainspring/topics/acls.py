@@ -12,7 +12,15 @@ from mainspring.topics.topology import Topology
 
 __all__ = ["Grant", "Operation", "Resource", "grants"]
 
-_GROUP_ROLES = (Role.CLIENT, Role.SCHEDULER, Role.WORKER, Role.PROJECTOR, Role.OBSERVER)
+_GROUPS = {
+    Role.CLIENT: ("client",),
+    Role.SCHEDULER: ("scheduler",),
+    Role.WORKER: ("worker",),
+    Role.PROJECTOR: ("projector",),
+    # `log` is what `mainspring log` reads with.
+    Role.OBSERVER: ("observer", "log"),
+    Role.OPERATOR: (),
+}
 _WRITERS = (Role.CLIENT, Role.SCHEDULER, Role.WORKER, Role.PROJECTOR)
 
 
@@ -110,11 +118,11 @@ def _grants_of(role: Role, topology: Topology) -> Iterator[Grant]:
             why="idempotent producers; brokers since 3.0 do not ask for it",
         )
     yield from _topics(role, topology)
-    if role in _GROUP_ROLES:
+    for group in _GROUPS[role]:
         yield Grant(
             role=role,
             resource=Resource.GROUP,
-            name=topology.group(role.value),
+            name=topology.group(group),
             prefixed=True,
             operations=(Operation.READ, Operation.DESCRIBE),
             why="to join its own groups and commit their offsets",
