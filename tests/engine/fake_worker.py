@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from mainspring.schemas import (
     AttemptClaimed,
     AttemptSucceeded,
+    ClaimRefused,
     Codec,
     Priority,
     Record,
@@ -48,6 +49,7 @@ class FakeWorker:
         self.report = report
         self.claim = claim
         self.running: dict[str, int] = {}
+        self._claimed: set[tuple[str, int]] = set()
         self._codec = Codec.embedded()
         self._topology = topology
         self._signals = topology.signals.name
@@ -69,7 +71,10 @@ class FakeWorker:
             record = self._codec.decode(message.value())
             if isinstance(record, WorkOffered):
                 self.seen.offered.append(record.job_id)
-                if self.claim:
+                # A worker never claims what it awaits or runs: the scheduler would confirm the same start once more.
+                known = (record.job_id, record.attempt)
+                if self.claim and known not in self._claimed:
+                    self._claimed.add(known)
                     self.send(
                         AttemptClaimed(
                             job_id=record.job_id,
@@ -86,6 +91,8 @@ class FakeWorker:
 
     def _hear(self, record: Any) -> None:
         self.seen.signals.append(record)
+        if isinstance(record, ClaimRefused):
+            self._claimed.discard((record.job_id, record.attempt))
         if not isinstance(record, StartConfirmed):
             return
         for start in record.starts:

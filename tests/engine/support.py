@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from mainspring.processors.core import Rules
@@ -142,6 +142,12 @@ class Installation:
             else:
                 rows[place] = message.value()
         return rows
+
+    def changelog_id(self) -> str:
+        """The identity of the changelog topic."""
+        name = self.topology.scheduler_changelog.name
+        admin = AdminClient({"bootstrap.servers": self.connection.bootstrap})
+        return str(admin.describe_topics(TopicCollection([name]))[name].result(10).topic_id)
 
     def close(self) -> None:
         for helper in self.helpers:

@@ -399,7 +399,11 @@ class KafkaOutput:
 
     def close(self) -> None:
         self._producer.purge()
-        self._producer.close()
+        try:
+            self._producer.close()
+        except KafkaException as error:
+            # A producer that was shut out says so once more when it is closed.
+            _log.debug("producer closed", transactional_id=self.transactional_id, why=str(error))
 
     def _produce_traced(self, topic: str, value: bytes | None, key: bytes | None, partition: int, /) -> None:
         self._producer.produce(topic, value, key, partition, on_delivery=self._check)

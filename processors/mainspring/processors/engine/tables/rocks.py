@@ -19,7 +19,9 @@ __all__ = ["RocksTable", "RocksTables"]
 HOLD_MS = 1_000
 HOLD_ROWS = 5_000
 
-_META = b"\x00meta"
+_META = b"\xff\xff\xff\xffmeta"
+"""Leads the rows that tell how far each partition is; no partition has this number."""
+
 _META_HEAD = Struct(">qq")
 _CACHE_BYTES = 32 << 20
 _WRITE_BUFFER_BYTES = 16 << 20
@@ -70,13 +72,14 @@ class RocksTable:
     def __init__(self, db: Rdict, partition: int, origin: str, hold_rows: int) -> None:
         self._db = db
         self._lead = partition.to_bytes(4, "big")
+        self._meta = _META + self._lead
         self._origin = origin.encode()
         self._hold_rows = hold_rows
         self._held: dict[bytes, bytes | None] = {}
         self._dirty = False
         self._offset = 0
         self._as_of_ms = 0
-        meta = db.get(self._lead + _META)
+        meta = db.get(self._meta)
         if meta is not None:
             if meta[_META_HEAD.size :] == self._origin:
                 self._offset, self._as_of_ms = _META_HEAD.unpack_from(meta)
@@ -117,7 +120,7 @@ class RocksTable:
                 batch.delete(lead + key)
             else:
                 batch.put(lead + key, value)
-        batch.put(lead + _META, _META_HEAD.pack(self._offset, self._as_of_ms) + self._origin)
+        batch.put(self._meta, _META_HEAD.pack(self._offset, self._as_of_ms) + self._origin)
         self._db.write(batch)
         self._held = {}
         self._dirty = False
@@ -136,6 +139,7 @@ class RocksTable:
         self._dirty = False
         self._offset = 0
         self._as_of_ms = 0
+        self._db.delete(self._meta)
         self._db.delete_range(self._lead, _after(self._lead))
 
 

@@ -1,0 +1,180 @@
+"""`kill -9` of a scheduler at each step of its loop: another one goes on, and nothing is lost or done twice."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from mainspring.processors.engine.tables.rocks import RocksTables
+from mainspring.schemas import JobCompleted, JobStarted, JobSubmitted
+from tests.engine.fake_worker import FakeWorker
+from tests.engine.support import Installation, installation, txns_are_whole
+
+pytestmark = pytest.mark.broker
+
+JOBS = [f"job-{number}" for number in range(40)]
+ROOT = Path(__file__).parents[2]
+MAX_TAKEOVER_S = 5.0
+
+
+@contextmanager
+def dying_scheduler(here: Installation, point: str, transactions: int = 0, *more: str) -> Iterator[subprocess.Popen[str]]:
+    """A scheduler that has all partitions and will kill itself at the point."""
+    command = [sys.executable, str(Path(__file__).with_name("dying.py"))]
+    arguments = [here.connection.bootstrap, here.topology.prefix, point, str(transactions), *more]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
+    process = subprocess.Popen(
+        [*command, *arguments], stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT
+    )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line == "ready\n":
+                break
+        else:
+            raise AssertionError("the scheduler did not become ready")
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("point", "what_died"),
+    [
+        ("before-begin", "decided, nothing written"),
+        ("after-flush", "written, offsets not sent"),
+        ("after-send_offsets", "offsets sent, not committed"),
+        ("after-commit", "committed, not applied"),
+    ],
+)
+def test_a_killed_scheduler_is_succeeded_within_seconds_and_no_job_is_lost_or_started_twice(
+    kafka: str, prefix: str, point: str, what_died: str
+) -> None:
+    with installation(kafka, prefix) as here, dying_scheduler(here, point, 3) as process:
+        worker = FakeWorker(here.connection, here.topology)
+        here.helpers.append(worker)
+        for job in JOBS:
+            here.submit([job])
+            if process.poll() is not None:
+                break
+            worker.step(0.03)
+        here.submit(JOBS[JOBS.index(job) + 1 :])
+        here.until(lambda: process.poll() is not None, f"death: {what_died}")
+        assert process.returncode == -signal.SIGKILL
+
+        died_at = time.monotonic()
+        here.engine("heir")
+        here.ready()
+        took_s = time.monotonic() - died_at
+        here.until(lambda: len(here.events(JobCompleted)) == len(JOBS))
+
+        events = here.all_events()
+        assert txns_are_whole(events)
+        for job in JOBS:
+            mine = [event for event in events if event.job_id == job]
+            assert [type(event).__name__ for event in mine] == ["JobSubmitted", "JobStarted", "JobCompleted"]
+        assert sorted(worker.seen.started) == sorted(JOBS)
+        assert took_s < MAX_TAKEOVER_S
+
+
+def test_rows_that_were_committed_behind_a_dead_owners_open_transaction_are_restored(kafka: str, prefix: str) -> None:
+    with installation(kafka, prefix, partitions=1) as here:
+        first = here.engine("first")
+        here.ready()
+        # What a dead owner leaves: an open transaction in the changelog, in front of all rows that follow.
+        timeout_ms = 4_000
+        dead = Producer(
+            here.connection.producer_config(**{"transactional.id": f"{prefix}dead", "transaction.timeout.ms": timeout_ms})
+        )
+        dead.init_transactions(10)
+        dead.begin_transaction()
+        dead.produce(here.topology.scheduler_changelog.name, b"never committed", b"Jghost", 0)
+        dead.flush()
+        here.submit(JOBS)
+        here.until(lambda: len(here.events(JobSubmitted)) == len(JOBS))
+        here.drop(first)
+
+        heir = here.engine("heir")
+        here.until(lambda: heir.status().restoring == (0,))
+        assert heir.status().ready == ()
+        here.ready()
+        program = heir.program_of(0)
+
+        assert program is not None
+        assert program.counter == len(JOBS)
+        here.helpers.append(FakeWorker(here.connection, here.topology))
+        here.until(lambda: len(here.events(JobCompleted)) == len(JOBS))
+        assert len(here.all_events()) == 3 * len(JOBS)
+
+
+def test_a_dead_owner_is_shut_out_by_the_name_it_left_long_before_its_transaction_times_out(
+    kafka: str, prefix: str
+) -> None:
+    with installation(kafka, prefix) as here, dying_scheduler(here, "after-send_offsets", 0) as process:
+        here.submit(JOBS)
+        here.until(lambda: process.poll() is not None)
+        died_at = time.monotonic()
+
+        here.engine("heir")
+        here.ready()
+
+        # The dead one's transaction has a time-out of a minute.
+        assert time.monotonic() - died_at < MAX_TAKEOVER_S
+        here.until(lambda: len(here.events(JobSubmitted)) == len(JOBS))
+
+
+def test_after_a_kill_the_local_tables_open_again_and_only_the_tail_is_read(
+    kafka: str, prefix: str, tmp_path: Path
+) -> None:
+    with installation(kafka, prefix) as here:
+        with dying_scheduler(here, "never", 0, str(tmp_path)) as process:
+            here.submit(JOBS)
+            here.until(lambda: len(here.events(JobSubmitted)) == len(JOBS))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        ends = {number: 0 for number in range(2)}
+        for message in here.messages(here.topology.scheduler_changelog):
+            ends[message.partition()] = message.offset() + 1
+
+        reopened_at = time.monotonic()
+        heir = here.engine("dying", state_dir=tmp_path)
+        opened_s = time.monotonic() - reopened_at
+        here.ready()
+
+        assert opened_s < 2.0
+        assert sum(heir.program_of(number).counter for number in range(2)) == len(JOBS)  # type: ignore[union-attr]
+        here.helpers.append(FakeWorker(here.connection, here.topology))
+        here.until(lambda: len(here.events(JobCompleted)) == len(JOBS))
+        assert len(here.events(JobStarted)) == len(JOBS)
+
+
+def test_tables_restored_from_an_empty_disk_equal_those_that_were_lost(kafka: str, prefix: str, tmp_path: Path) -> None:
+    with installation(kafka, prefix) as here:
+        first = here.engine("a", state_dir=tmp_path / "one")
+        here.helpers.append(FakeWorker(here.connection, here.topology))
+        here.submit(JOBS)
+        here.until(lambda: len(here.events(JobCompleted)) == len(JOBS))
+        here.drop(first)
+        second = here.engine("a", state_dir=tmp_path / "two")
+        here.ready()
+        here.drop(second)
+
+        def everything(where: Path) -> list[list[tuple[bytes, bytes]]]:
+            (path,) = (each for each in where.glob("*/a") if each.is_dir())
+            tables = RocksTables(path)
+            rows = [list(tables.open(number, here.changelog_id()).scan(b"")) for number in range(2)]
+            tables.close()
+            return rows
+
+        before, after = everything(tmp_path / "one"), everything(tmp_path / "two")
+        assert before == after
+        assert sum(len(rows) for rows in before) == 2 * len(JOBS) + 2
+
