@@ -44,6 +44,7 @@ def build(*, forward: bool = True) -> typer.Typer:
         for name, text in _FORWARDED.items():
             _forward(app, name, text)
     app.command("scheduler", rich_help_panel="Run")(processes.scheduler)
+    app.command("worker", rich_help_panel="Run")(processes.worker)
     app.command("projector", rich_help_panel="Run")(processes.projector)
     app.add_typer(topics.app, name="topics", rich_help_panel="Operate")
     app.add_typer(config.app, name="config", rich_help_panel="Operate")

@@ -74,13 +74,34 @@ def _print(job_id: str, why: "WhyNot", state: Any, last: "HistoryEntry | None") 
     print_pairs(pairs)
 
 
-def sentence(why: "WhyNot") -> str:
-    """The reason in words, with times as people read them."""
-    match type(why).__name__:
-        case "ScheduledUntil":
-            what = f"Attempt {why.after_attempt} is to be repeated" if why.after_attempt else "It is scheduled"  # type: ignore[union-attr]  # matched by name
-            return f"{what}: due {ago(why.due_at_ms)}, at {local(why.due_at_ms)}."  # type: ignore[union-attr]  # matched by name
-    return str(why)
+def sentence(why: "WhyNot") -> str:  # noqa: PLR0911 - one case per reason
+    """The reason in words, with times as people read them, and what an operator can do about it."""
+    from mainspring.processors.core.explain import Finished, Offered, Parked, Ready, Running, ScheduledUntil
+
+    match why:
+        case ScheduledUntil():
+            what = f"Attempt {why.after_attempt} is to be repeated" if why.after_attempt else "It is scheduled"
+            return f"{what}: due {ago(why.due_at_ms)}, at {local(why.due_at_ms)}."
+        case Parked():
+            return (
+                f"No worker that was asked knows its name, since {ago(why.since_ms)}; it is offered again "
+                f"{ago(why.until_ms)}. Deploy a worker whose app registers the name."
+            )
+        case Offered():
+            return (
+                f"It is on offer since {ago(why.since_ms)} (attempt {why.attempt}, offer {why.offer}); no worker has "
+                "claimed it yet. Does a worker with a free slot serve its queue?"
+            )
+        case Running():
+            asked = ", and was asked to stop" if why.cancel_requested else ""
+            return f"It is running since {ago(why.since_ms)}: attempt {why.attempt} on {why.worker_id}{asked}."
+        case Ready():
+            flight = f"; {why.in_flight} of the queue are on offer or running" if why.in_flight else ""
+            behind = f"behind {why.ahead} others of its partition" if why.ahead else "and is the next of its partition"
+            return f"It is due and waits in queue {why.queue} {behind}{flight}."
+        case Finished():
+            return f"It is {why.status.name} since {ago(why.finished_at_ms)}, and never runs again."
+    return f"{str(why)[:1].upper()}{str(why)[1:]}."
 
 
 def _unknown(job_id: str, history: list["HistoryEntry"]) -> CliError:

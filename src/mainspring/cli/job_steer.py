@@ -35,7 +35,7 @@ def cancel(ctx: typer.Context, job_id: JobId, *, reason: Reason = "", output: Ou
     if not outcome.took_effect and not outcome.pending:
         status = outcome.status.name if outcome.status is not None else "not cancelled"
         raise CliError(
-            f"The cancel of {job_id!r} came too late: the job is {status}.",
+            f"The cancel changed nothing: job {job_id!r} is {status}.",
             why="What has ended stays as it ended.",
             code=ExitCode.REJECTED,
         )

@@ -36,14 +36,15 @@ def watch(
     Exit codes: 0 when it completed, 1 when it ended otherwise, 3 when there is none, 5 when --timeout ends first.
     """
     deadline = None if timeout is None else time.monotonic() + timeout.total_seconds()
-    last = None
+    end = None
     for entry in _entries(settings_of(ctx), job_id, deadline):
         if output is Output.JSON:
             print_line(event_record(entry.event, entry.partition, entry.offset))
         else:
             stdout().print(event_line(entry.event, entry.partition, entry.offset), soft_wrap=True)
-        last = type(entry.event).__name__
-    if last != "JobCompleted":
+        kind = type(entry.event).__name__
+        end = kind if kind in _ENDS else end
+    if end != "JobCompleted":
         raise typer.Exit(ExitCode.FAILURE)
 
 
@@ -62,7 +63,8 @@ def _entries(settings: "Settings", job_id: str, deadline: float | None) -> Itera
         with open_client(settings) as client:
             history = list(client.history(job_id))
         yield from history
-        if history and type(history[-1].event).__name__ in _ENDS:
+        # Refusals of later commands may stand behind the end.
+        if any(type(entry.event).__name__ in _ENDS for entry in history):
             return
         seen = history[-1].offset if history else -1
         for message in follow(consumer, {(topic, partition): start}):

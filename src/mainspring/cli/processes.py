@@ -3,7 +3,7 @@
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +11,10 @@ from mainspring.cli.context import Globals, globals_of, settings_of
 from mainspring.cli.errors import CliError, ExitCode
 from mainspring.cli.service import service
 
-__all__ = ["command_line", "projector", "scheduler"]
+if TYPE_CHECKING:
+    from mainspring.settings import Settings
+
+__all__ = ["command_line", "projector", "scheduler", "worker"]
 
 
 def scheduler(
@@ -37,7 +40,7 @@ def scheduler(
                 hint="Leave the slot out: each process takes a free number behind the host name.",
                 code=ExitCode.USAGE,
             )
-        raise typer.Exit(_supervise(globals_of(ctx), count, state_dir))
+        raise typer.Exit(_supervise(globals_of(ctx), settings, state_dir))
 
     from mainspring.cli.roles import scheduler_health
     from mainspring.processors.scheduler import Scheduler
@@ -46,6 +49,36 @@ def scheduler(
         running = Scheduler(settings.scheduler_config())
         scheduler_health(health, running)
         running.run(stop.event)
+
+
+def worker(
+    ctx: typer.Context,
+    *,
+    app: Annotated[
+        list[str] | None, typer.Option(help="Where the jobs are; may be repeated.", metavar="MODULE:APP")
+    ] = None,
+    slots: Annotated[int | None, typer.Option(help="Attempts that run at once.", min=1, metavar="N")] = None,
+    queue: Annotated[list[str] | None, typer.Option(help="Queue to serve; may be repeated.", metavar="NAME")] = None,
+) -> None:
+    """Run jobs. On the first SIGTERM or Ctrl-C running attempts may finish, on the second they are handed back."""
+    flags = {"worker.app": app or None, "worker.slots": slots, "worker.queues": queue or None}
+    settings = settings_of(ctx, **flags)
+    if not settings.worker.app:
+        raise CliError(
+            "A worker needs to know where its jobs are.",
+            hint="Write --app MODULE:APP, or set worker.app (MAINSPRING_WORKER__APP).",
+            code=ExitCode.USAGE,
+        )
+
+    from mainspring.cli.roles import worker_health
+    from mainspring.workers import Registry, run_worker
+
+    # The entry point's own directory is on the path, the user's is not.
+    sys.path.insert(0, str(Path.cwd()))
+    registry = Registry.load(*settings.worker.app)
+    with service(settings, "worker") as (_, health):
+        code = run_worker(settings.worker_config(), registry, on_start=lambda running: worker_health(health, running))
+    raise typer.Exit(code)
 
 
 def projector(
@@ -74,8 +107,12 @@ def command_line(shared: Globals, *arguments: str) -> list[str]:
     return [sys.executable, "-m", "mainspring.cli", *config, *flags, *arguments]
 
 
-def _supervise(shared: Globals, processes: int, state_dir: Path | None) -> int:
-    from mainspring.processors.engine.supervisor import supervise
+def _supervise(shared: Globals, settings: "Settings", state_dir: Path | None) -> int:
+    from mainspring.processors.scheduler import supervise_schedulers
+    from mainspring.telemetry import configure_logging
 
+    configure_logging(style=settings.log.format, level=settings.log.level)
     where = ["--state-dir", str(state_dir)] if state_dir is not None else []
-    return supervise(processes, command_line(shared, "scheduler", "--processes", "1", *where))
+    # One port cannot serve several processes: each child takes a free one and logs it.
+    child = command_line(shared, "--set", "http.port=0", "scheduler", "--processes", "1", *where)
+    return supervise_schedulers(settings.scheduler.processes, child, settings.scheduler_config())

@@ -7,11 +7,13 @@ if TYPE_CHECKING:
     from mainspring.processors.projector import Projector
     from mainspring.processors.scheduler import Scheduler
     from mainspring.telemetry import Health
+    from mainspring.workers import Worker
 
-__all__ = ["projector_health", "scheduler_health"]
+__all__ = ["projector_health", "scheduler_health", "worker_health"]
 
 # Shorter than max.poll.interval.ms: a loop that hangs is restarted before the group notices.
 LOOP_MAX_AGE_S = 60.0
+CONTACT_MAX_AGE_S = 30.0
 PROJECTOR_LAG_MAX = 10_000
 
 
@@ -36,6 +38,33 @@ def scheduler_health(health: "Health", scheduler: "Scheduler") -> None:
     health.live("scheduler loop", loop)
     health.ready("partitions", ready)
     health.startup("partitions", ready)
+
+
+def worker_health(health: "Health", worker: "Worker") -> None:
+    """Alive while its loop comes round, ready while it takes offers and the broker acknowledges what it reports."""
+
+    def loop() -> str | None:
+        age_s = worker.status().loop_age_s
+        return (
+            None if age_s <= LOOP_MAX_AGE_S else f"has not come round for {age_s:.0f} s (allowed: {LOOP_MAX_AGE_S:g} s)"
+        )
+
+    def takes_offers() -> str | None:
+        status = worker.status()
+        if status.state.value != "running":
+            return f"is {status.state.value}"
+        if status.overdue >= status.slots:
+            return f"all {status.slots} slots are held by calls that outlast their time-out"
+        return None
+
+    def contact() -> str | None:
+        age_s = worker.status().contact_age_s
+        return f"no broker has acknowledged anything for {age_s:.0f} s" if (age_s or 0) > CONTACT_MAX_AGE_S else None
+
+    health.live("worker loop", loop)
+    health.ready("worker", takes_offers)
+    health.ready("contact", contact)
+    health.startup("worker", takes_offers)
 
 
 def projector_health(health: "Health", projector: "Projector") -> None:

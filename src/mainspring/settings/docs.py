@@ -140,6 +140,8 @@ def _default(field: FieldInfo) -> str:
         return "none"
     if isinstance(value, Secret | SecretStr):
         return f"`{value}`"
+    if value == ():
+        return "none"
     return f"`{','.join(value)}`" if isinstance(value, tuple) else f"`{value}`"
 
 

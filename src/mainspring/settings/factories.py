@@ -1,8 +1,5 @@
 """From settings to the configurations of the parts; each part is imported only when it is asked for."""
 
-import os
-import secrets
-import socket
 from typing import TYPE_CHECKING, Any
 
 from mainspring.settings.secrets import reveal
@@ -150,6 +147,7 @@ def scheduler_config(settings: "Settings") -> "SchedulerConfig":
 def worker_config(settings: "Settings") -> "WorkerConfig":
     """What one worker process needs."""
     from mainspring.workers import WorkerConfig
+    from mainspring.workers.config import default_worker_id
 
     worker = settings.worker
     return WorkerConfig(
@@ -175,8 +173,3 @@ def projector_config(settings: "Settings") -> "ProjectorConfig":
         codec=codec(settings),
         url=settings.view.url.get_secret_value(),
     )
-
-
-def default_worker_id() -> str:
-    """A worker id that no other process has."""
-    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"

@@ -130,8 +130,8 @@ class SchedulerSection(Section):
 class WorkerSection(Section):
     """The workers' processes."""
 
-    app: str | None = None
-    """Where the jobs are: `module:attribute` of an `App`."""
+    app: Names = ()
+    """Where the jobs are: `module:attribute` of an `App`, several separated by commas."""
     id: str | None = None
     """Name of this worker, unique among all; by default host name and a random part."""
     queues: Names = ("default",)
