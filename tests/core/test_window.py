@@ -42,8 +42,16 @@ def test_claims_that_found_a_free_slot_grow_a_window_that_holds_jobs_back() -> N
     partition = with_jobs(40).dispatch()
     for job_id in offered(partition):
         partition.claim(job_id)
-    assert window(partition) == 8
-    assert len(offered(partition.dispatch())) == 4
+    assert window(partition) == 12
+    assert len(offered(partition.dispatch())) == 8, "twice as many as before, though the first four still run"
+
+
+def test_after_a_decline_each_claim_makes_room_for_itself_and_no_more() -> None:
+    partition = with_jobs(40).dispatch().decline("job-0").dispatch()
+    assert window(partition) == 2
+    for job_id in ("job-1", "job-2", "job-3"):
+        partition.claim(job_id)
+    assert window(partition) == 5
 
 
 def test_claims_that_waited_for_a_slot_do_not() -> None:
@@ -62,7 +70,7 @@ def test_a_window_that_holds_nothing_back_does_not_grow() -> None:
 
 def test_a_repeated_or_refused_claim_does_not_grow_the_window() -> None:
     partition = with_jobs(10).dispatch().claim("job-0").claim("job-0").claim("job-0", worker="w2")
-    assert window(partition) == 5
+    assert window(partition) == 6
 
 
 def test_the_window_has_an_end() -> None:
@@ -133,8 +141,8 @@ def test_a_free_slot_resumes_from_what_runs() -> None:
     partition = full_of_long_jobs().later(1000).dispatch()
     (job_id,) = offered(partition)
     partition.claim(job_id)
-    assert window(partition) == 6
-    assert len(offered(partition.dispatch())) == 1
+    assert window(partition) == 7
+    assert len(offered(partition.dispatch())) == 2
 
 
 def test_what_is_in_flight_is_counted_from_the_rows_by_a_new_owner() -> None:

@@ -17,7 +17,17 @@ __all__ = ["DispatchWindow"]
 class DispatchWindow:
     """The window of one queue in one partition. Times are monotonic milliseconds."""
 
-    __slots__ = ("_credits", "_cut_at_ms", "_limited", "_probe_at_ms", "_rules", "offered", "running", "size")
+    __slots__ = (
+        "_credits",
+        "_cut_at_ms",
+        "_limited",
+        "_probe_at_ms",
+        "_rules",
+        "_searching",
+        "offered",
+        "running",
+        "size",
+    )
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
@@ -31,6 +41,7 @@ class DispatchWindow:
         self._cut_at_ms: int | None = None
         self._probe_at_ms = 0
         self._limited = False
+        self._searching = True
 
     @property
     def in_flight(self) -> int:
@@ -63,14 +74,20 @@ class DispatchWindow:
         """A claim found a free slot on arrival. Grows the window, if it is the window that holds jobs back.
 
         A window that nothing strains says nothing about the workers, so it does not grow. One that was halved below
-        what runs resumes from there: what runs is known to have room. (Grown by one alone, a single partition took more
-        than ten seconds to find ten idle workers beside ten with long jobs; so it takes less than one.)
+        what runs resumes from there: what runs is known to have room. Until the next decline each claim then makes
+        room for two, or long runs would eat the growth and offers would trickle out one at a time: ten new workers
+        beside ten with long jobs are found within a second, and by a growth of one in more than ten.
         """
-        if self._limited:
-            self.size = min(float(self._rules.window_max), max(self.size, float(self.running)) + 1)
+        if not self._limited:
+            return
+        if self.size < self.running:
+            self.size = float(self.running)
+            self._searching = True
+        self.size = min(float(self._rules.window_max), self.size + (2 if self._searching else 1))
 
     def declined_for_slots(self, now_ms: int) -> None:
         """A worker had no slot in time. Halves the window, once for all declines of the same moment."""
         if self._cut_at_ms is None or now_ms - self._cut_at_ms >= self._rules.window_cut_ms:
             self.size = max(1.0, self.size / 2)
+            self._searching = False
             self._cut_at_ms = now_ms
