@@ -107,6 +107,11 @@ def p_wait() -> str:
     return "never"
 
 
+def t_report_and_wait() -> None:
+    current_context().progress(0.5, "half way")
+    gate.wait(30)
+
+
 async def a_stubborn() -> str:
     while not gate.is_set():
         try:
@@ -206,7 +211,7 @@ def close_resource() -> None:
 
 
 for _function in (
-    a_echo, t_echo, a_raise, t_raise, a_wait, t_wait, a_stubborn, a_context, t_context, a_print, t_print, t_hold_gil,
+    a_echo, t_echo, a_raise, t_raise, a_wait, t_wait, a_stubborn, a_context, t_context, a_print, t_print, t_hold_gil, t_report_and_wait,
 ):  # fmt: skip
     app.job(_function)
 for _function in (

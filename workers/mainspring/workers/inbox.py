@@ -1,22 +1,27 @@
 """What a worker reads: offers, as a member of the group; signals, from a partition of its own."""
 
 import logging
+import time
 from collections import deque
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mainspring.schemas.common import Priority
 from mainspring.topics import Connection, Topic, Topology, partition_for
 
 __all__ = ["OfferInbox", "SignalInbox"]
 
+R = TypeVar("R")
 log = logging.getLogger(__name__)
 
 READ_MAX = 500
 """Records taken at once: enough for large batches, few enough that a turn of the loop stays in milliseconds."""
-ADMIN_TIMEOUT_S = 30.0
+ATTEMPT_S = 5.0
+PATIENCE_S = 30.0
+"""How long a worker waits at its start for a cluster that is just starting itself."""
+_NO_USE = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.SASL_AUTHENTICATION_FAILED})
 
 
 def _read(consumer: Consumer, wait_s: float) -> list[Any]:
@@ -40,8 +45,8 @@ class OfferInbox:
     """The work topics of some queues, shared with the other workers of the group.
 
     Offers are read uncommitted: an aborted one costs a refused claim, while an open transaction of a dead scheduler
-    would hide what others offer behind it. An offset is committed once what was sent before it has been acknowledged; what a
-    crash forgets in between is offered again by the scheduler.
+    would hide what others offer behind it. An offset is committed once what was sent before it has been acknowledged;
+    what a crash forgets in between is offered again by the scheduler.
     """
 
     def __init__(self, connection: Connection, topology: Topology, queues: Sequence[str]) -> None:
@@ -117,14 +122,11 @@ class SignalInbox:
                 }
             )
         )
-        topic: Topic = topology.signals
-        found = self._consumer.list_topics(topic.name, timeout=ADMIN_TIMEOUT_S).topics[topic.name]
-        if found.error is not None or not found.partitions:
+        try:
+            self._consumer.assign([_patiently(lambda: self._end(topology.signals))])
+        except BaseException:
             self._consumer.close()
-            raise RuntimeError(f"topic {topic.name} is not there: run `mainspring topics apply` first ({found.error})")
-        place = TopicPartition(topic.name, partition_for(self.key, len(found.partitions)))
-        _, place.offset = self._consumer.get_watermark_offsets(place, timeout=ADMIN_TIMEOUT_S)
-        self._consumer.assign([place])
+            raise
 
     def read(self, wait_s: float) -> list[Any]:
         """Signals to this worker; waits for the first record of the partition, whomever it is for."""
@@ -133,3 +135,25 @@ class SignalInbox:
     def close(self) -> None:
         """Leaves the cluster."""
         self._consumer.close()
+
+    def _end(self, topic: Topic) -> TopicPartition:
+        """The end of the worker's partition; how many there are, the broker knows best."""
+        found = self._consumer.list_topics(topic.name, timeout=ATTEMPT_S).topics[topic.name]
+        if found.error is not None:
+            raise KafkaException(found.error)
+        place = TopicPartition(topic.name, partition_for(self.key, len(found.partitions)))
+        _, place.offset = self._consumer.get_watermark_offsets(place, timeout=ATTEMPT_S)
+        return place
+
+
+def _patiently(ask: Callable[[], R]) -> R:
+    """Asks again while a broker starts, a leader is elected or a topic is being made."""
+    ends = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return ask()
+        except KafkaException as error:
+            if error.args[0].fatal() or error.args[0].code() in _NO_USE or time.monotonic() >= ends:
+                raise
+            log.info("the cluster is not ready yet: %s", error)
+            time.sleep(0.2)

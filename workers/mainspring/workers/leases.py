@@ -1,8 +1,8 @@
 """Whose lease still counts, and what a heartbeat has to say. Pure: time is an argument, in monotonic seconds.
 
 A lease is counted by the scheduler from when it read the last claim or heartbeat that names the attempt. The worker
-does not know that moment, but it knows one before it: when it produced a record of which it knows that it arrived. Counting
-from there errs on the safe side.
+does not know that moment, but it knows one before it: when it produced a record of which it knows that it arrived.
+Counting from there errs on the safe side.
 """
 
 from collections import defaultdict

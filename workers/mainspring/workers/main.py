@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 YOUNG_OBJECTS = 50_000
-"""Objects between two looks of the garbage collector: a batch of attempts makes thousands that live for milliseconds."""
+"""Objects between two looks of the garbage collector: a batch of attempts makes thousands of short-lived ones."""
 
 
 def run_worker(config: WorkerConfig, registry: Registry, *, on_start: Callable[[Worker], None] | None = None) -> int:
@@ -33,7 +33,7 @@ def run_worker(config: WorkerConfig, registry: Registry, *, on_start: Callable[[
     worker = Worker(replace(config, exits=True), registry)
     asked = 0
 
-    def ask(number: int, frame: FrameType | None) -> None:
+    def ask(_number: int, _frame: FrameType | None) -> None:
         nonlocal asked
         asked += 1
         if asked == 1:

@@ -135,7 +135,12 @@ class JobExecutor:
             if attempt.returned:
                 continue
             if attempt.stop_reason is None:
-                self.stop(attempt, StopReason.TIMED_OUT)
+                # Counted from when the code began, which may be later than when it was handed over.
+                due = (attempt.started_at or now) + (attempt.timeout_ms or 0) / 1000
+                if due > now:
+                    self._expire_at(due, attempt)
+                else:
+                    self.stop(attempt, StopReason.TIMED_OUT)
             elif attempt.handler.model is ConcurrencyModel.ASYNC:
                 self._loop.stop(attempt, attempt.stop_reason)
                 self._abandon(attempt)
