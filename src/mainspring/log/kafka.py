@@ -44,6 +44,8 @@ class KafkaLog:
                     "group.id": topology.group("log"),
                     "isolation.level": "read_committed" if committed else "read_uncommitted",
                     "enable.partition.eof": True,
+                    # The default of a second would make the reader wait each time that its queue had been full.
+                    "fetch.queue.backoff.ms": 10,
                     "fetch.wait.max.ms": 50,
                     "queued.max.messages.kbytes": 65_536,
                 }

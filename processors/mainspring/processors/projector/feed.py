@@ -54,6 +54,8 @@ class Feed:
                     "isolation.level": "read_committed",
                     "enable.partition.eof": True,
                     "check.crcs": True,
+                    # The default of a second would make the reader wait each time that its queue had been full.
+                    "fetch.queue.backoff.ms": 10,
                     "fetch.wait.max.ms": 100,
                     "queued.max.messages.kbytes": 65_536,
                 }
@@ -206,13 +208,16 @@ class Feed:
         """The partitions of which everything that is committed has been read."""
         return frozenset(self._at_end)
 
-    def end(self, partition: int) -> int:
-        """The end of the partition as the last fetch told it."""
+    def ends(self) -> dict[int, int]:
+        """By partition, the end as the last fetch told it. For the reading thread only: a consumer makes others wait."""
+        return {partition: self._end(partition) for partition in self._passed}
+
+    def _end(self, partition: int) -> int:
         try:
             _, high = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), cached=True)
         except KafkaException:
-            return self._passed.get(partition, 0)
-        return max(high, self._passed.get(partition, 0))
+            return self._passed[partition]
+        return max(high, self._passed[partition])
 
 
 def _arrived(message: Message) -> Arrived:

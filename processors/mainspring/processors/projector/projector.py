@@ -49,8 +49,8 @@ class Projector:
         self._rebuild = config.rebuild
         self._live: dict[str, JobRow] = {}
         self._positions: dict[int, Position] = {}
-        self._feed: Feed | None = None
         self._passed: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
         self._at_end: frozenset[int] = frozenset()
         self._events = self._unreadable = self._batches = self._last_commit_at_ms = 0
         self._error: str | None = None
@@ -82,7 +82,6 @@ class Projector:
 
     def status(self) -> ProjectorStatus:
         """Where the projector stands; may be called from any thread."""
-        feed = self._feed
         positions = dict(self._positions)
         return ProjectorStatus(
             running=self._running,
@@ -95,7 +94,7 @@ class Projector:
                 PartitionStatus(
                     partition=partition,
                     next_offset=max(position.next_offset, self._passed.get(partition, 0)),
-                    end_offset=feed.end(partition) if feed else position.next_offset,
+                    end_offset=max(self._ends.get(partition, 0), position.next_offset),
                     last_event_at_ms=position.last_event_at_ms,
                     at_end=partition in self._at_end,
                 )
@@ -116,10 +115,9 @@ class Projector:
                 self._live.clear()
                 stored = store.positions()
                 self._positions = feed.begin(stored)
-                self._feed = feed
                 self._follow(store, feed, stop)
         finally:
-            self._feed, self._passed, self._at_end = None, {}, frozenset()
+            self._passed, self._ends, self._at_end = {}, {}, frozenset()
             engine.dispose()
 
     def _follow(self, store: ViewStore, feed: Feed, stop: threading.Event) -> None:
@@ -132,7 +130,7 @@ class Projector:
             if arrived:
                 self._fold(store, feed, arrived)
             # Told only now: what has been read is in the view.
-            self._passed, self._at_end = feed.passed(), feed.at_end()
+            self._passed, self._ends, self._at_end = feed.passed(), feed.ends(), feed.at_end()
             now_ms = self._now_ms()
             if now_ms >= check_at:
                 feed.check_topic(self._positions)
