@@ -7,9 +7,10 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from mainspring.client.config import LIBRARY_LOG
 from mainspring.client.errors import EventsUnavailableError
 from mainspring.client.steps import Steps, fail, fulfil, wait
 
@@ -18,6 +19,19 @@ __all__ = ["Ends"]
 # Ends this old still serve: they only make a later wait read a second's worth of events more.
 FRESH_S = 1.0
 REQUEST_S = 10.0
+RETRY_S = 0.05
+
+# What a partition answers while its leader changes.
+_PASSING = frozenset(
+    {
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +47,23 @@ class Ends:
     is. No clock takes part in that.
     """
 
-    def __init__(self, config: dict[str, Any], topic: str, commands: str, partitions: int, executor: Executor) -> None:
-        self._make_admin: Callable[[], AdminClient] = lambda: AdminClient(config)
+    def __init__(
+        self,
+        config: dict[str, Any],
+        topic: str,
+        commands: str,
+        partitions: int,
+        executor: Executor,
+        *,
+        timeout_s: float = REQUEST_S,
+    ) -> None:
+        self._make_admin: Callable[[], AdminClient] = lambda: AdminClient(config, logger=LIBRARY_LOG)
         self._admin: AdminClient | None = None
         self._topic = topic
         self._commands = commands
         self._partitions = partitions
         self._executor = executor
+        self._timeout_s = timeout_s
         self._lock = threading.Lock()
         self._known: _Known | None = None
         self._asking: Future[dict[int, int]] | None = None
@@ -70,6 +94,11 @@ class Ends:
         offsets = yield from wait(self._executor.submit(self._ask, IsolationLevel.READ_COMMITTED, None))
         return offsets
 
+    def close(self) -> None:
+        """Disconnect."""
+        with self._lock:
+            self._admin = None
+
     def _learn(self, asked: Future[dict[int, int]]) -> None:
         with self._lock:
             self._asking = None
@@ -83,11 +112,15 @@ class Ends:
             TopicPartition(self._topic, partition): latest
             for partition in (partitions if partitions is not None else range(self._partitions))
         }
-        try:
-            answers = admin.list_offsets(wanted, isolation_level=isolation, request_timeout=REQUEST_S)
-            return {asked.partition: answer.result().offset for asked, answer in answers.items()}
-        except KafkaException as error:
-            raise EventsUnavailableError(self._topic, str(error)) from error
+        give_up_at = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                answers = admin.list_offsets(wanted, isolation_level=isolation, request_timeout=self._timeout_s)
+                return {asked.partition: answer.result().offset for asked, answer in answers.items()}
+            except KafkaException as error:
+                if error.args[0].code() not in _PASSING or time.monotonic() > give_up_at:
+                    raise EventsUnavailableError(self._topic, error.args[0].str()) from error
+                time.sleep(RETRY_S)
 
     def _connected(self) -> AdminClient:
         with self._lock:
@@ -98,13 +131,13 @@ class Ends:
             for topic in (self._commands, self._topic):
                 self._check(admin, topic)
         except KafkaException as error:
-            raise EventsUnavailableError(self._topic, str(error)) from error
+            raise EventsUnavailableError(self._topic, error.args[0].str()) from error
         with self._lock:
             self._admin = admin
         return admin
 
     def _check(self, admin: AdminClient, topic: str) -> None:
-        found = admin.list_topics(topic, timeout=REQUEST_S).topics[topic]
+        found = admin.list_topics(topic, timeout=self._timeout_s).topics[topic]
         if found.error is not None:
             raise EventsUnavailableError(topic, found.error.str())
         if len(found.partitions) != self._partitions:

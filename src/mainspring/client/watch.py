@@ -91,8 +91,8 @@ class Watch:
             self.verdict = Verdict(event, self.partition, offset)
             if isinstance(event, JobSubmitted):
                 self.progress = Progress()
-        # Terminal is final for the one who asked, even when the id is forgotten and submitted anew by another.
-        if self.decided and not (self.command_id is not None and self.progress.terminal is not None):
+        # Ended is ended for the one who asked, even when the id is forgotten and submitted anew by another.
+        if self.command_id is None or (self.verdict is not None and not self.ended):
             self.progress.apply(event)
         return self._resolutions()
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from confluent_kafka import Consumer
 
-from mainspring.client.config import ClientConfig
+from mainspring.client.config import LIBRARY_LOG, ClientConfig
 from mainspring.client.ends import Ends
 from mainspring.client.errors import ClientClosedError, EventsUnavailableError, ForkedClientError
 from mainspring.client.outbox import BulkOutbox, Envelope, Outbox, OutboxFullError
@@ -28,6 +28,7 @@ T = TypeVar("T")
 # How far the clocks of the one who made an id and of the brokers may be apart.
 CLOCK_SLACK_MS = 600_000
 SCANS = 4
+ASK_S = 10.0
 
 
 class Deadline:
@@ -59,7 +60,12 @@ class Wire:
         self._bulk: BulkOutbox | None = None
         self.tail = EventTail(self.make_consumer, self._events, self.decode)
         self.ends = Ends(
-            config.connection.admin_config(), self._events, self._commands, len(self.partitions), self._executor
+            config.connection.admin_config(),
+            self._events,
+            self._commands,
+            len(self.partitions),
+            self._executor,
+            timeout_s=min(config.delivery_s, ASK_S),
         )
         # The last command on each partition: when it is decided, those before it are.
         self.last: dict[int, Watch] = {}
@@ -146,6 +152,7 @@ class Wire:
             self._bulk.close()
         self.tail.close()
         self._executor.shutdown(wait=True, cancel_futures=True)
+        self.ends.close()
 
     def _producer_config(self, *, linger_ms: int, **own: Any) -> dict[str, Any]:
         mine = {"client.id": "mainspring-client", "linger.ms": linger_ms, "queue.buffering.max.messages": 500_000}
@@ -165,7 +172,7 @@ class Wire:
             "group.id": self._config.topology.group("client"),
             "queued.min.messages": 20_000,
         }
-        return Consumer(self._config.connection.consumer_config(**own))
+        return Consumer(self._config.connection.consumer_config(**own), logger=LIBRARY_LOG)
 
     def decode(self, data: bytes) -> JobEvent | None:
         """The event; None for one of a kind that this version does not know."""
