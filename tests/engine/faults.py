@@ -59,6 +59,9 @@ class FaultyOutput:
         self._faults.produced.clear()
         self._through("begin")
 
+    def fault_of(self, error: Exception) -> TransactionError | None:
+        return self.inner.fault_of(error)
+
     def wait_for_room(self) -> None:
         self.inner.wait_for_room()
 

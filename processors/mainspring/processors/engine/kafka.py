@@ -372,6 +372,9 @@ class KafkaOutput:
         self.noted = {}
         self._call(self._producer.begin_transaction)
 
+    def fault_of(self, error: Exception) -> TransactionError | None:
+        return _fault(error) if isinstance(error, KafkaException) else None
+
     def wait_for_room(self) -> None:
         self._producer.poll(0.05)
 

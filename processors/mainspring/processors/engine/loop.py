@@ -7,10 +7,17 @@ key, (7) add the offsets of the inputs, (8) commit, (9) apply the staged rows to
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from mainspring.processors.core import Now
 from mainspring.processors.engine.batch import Batch, Slice, in_order, split
-from mainspring.processors.engine.errors import FatalKafkaError, FaultKind, RecordError, TransactionError
+from mainspring.processors.engine.errors import (
+    EngineError,
+    FatalKafkaError,
+    FaultKind,
+    RecordError,
+    TransactionError,
+)
 from mainspring.processors.engine.ownership import Ownership
 from mainspring.processors.engine.pace import Pace
 from mainspring.processors.engine.partition import Barrier, Partition
@@ -19,6 +26,7 @@ from mainspring.processors.engine.program import PartitionProgram, Position, Pro
 from mainspring.processors.engine.tables import Row, Tables
 from mainspring.processors.engine.takeover import Takeover, TakeoverContext, owner_mark
 from mainspring.processors.engine.transactor import Outcome, Transactor
+from mainspring.schemas.errors import RegistryError
 from mainspring.telemetry import get_logger, metrics
 
 __all__ = ["Engine", "EngineOptions", "EngineStatus"]
@@ -27,6 +35,7 @@ _log = get_logger(__name__)
 
 _RESTORE_RECORDS = 5_000
 _RESTORE_WAIT_MS = 5
+_REGISTRY_PAUSE_MS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,24 +250,27 @@ class Engine:
         """Decides and commits a batch; an input that cannot be applied is found and put aside."""
         try:
             self._attempt(batch, ())
-        except RecordError as error:
-            self._isolate(batch, error)
+        except RecordError:
+            self._isolate(batch)
+        except RegistryError as error:
+            # The record may be fine, and what is it? Nothing goes on until the registry says so.
+            _log.warning("the schema registry does not answer", why=str(error))
+            self._rewind(self._ownership.ready(), self._now())
+            self._clock.pause(_REGISTRY_PAUSE_MS)
 
-    def _isolate(self, batch: Batch, error: RecordError | None) -> None:
+    def _isolate(self, batch: Batch) -> None:
         """The batch failed for a reason of a record: once more, and if it fails again find the one that is at fault."""
         condemned: list[RecordError] = []
         while True:
             try:
                 self._attempt(batch, condemned)
-            except RecordError as again:
-                error = again
+            except RecordError as error:
+                if error.record is None:
+                    self._bisect(batch, error, condemned)
+                    return
+                condemned.append(error)
             else:
                 return
-            if error.record is not None:
-                condemned.append(error)
-                continue
-            break
-        self._bisect(batch, error, condemned)
 
     def _bisect(self, batch: Batch, error: RecordError, condemned: Sequence[RecordError]) -> None:
         if sum(len(each.records) for each in batch) < 2:
@@ -348,30 +360,22 @@ class Engine:
         """Steps 5 to 9."""
         self._txn_id += 1
         self._pace.spend(now.mono_ms)
-        rows = {partition.number: self._rows(partition, now) for partition in decided}
         owner = owner_mark(self._transactor.transactional_id, has_rows=True)
         marks = {
             place: Mark(offset=offset, metadata=owner)
             for partition in decided
             for place, offset in partition.position.items()
         }
-        programs = [partition.program for partition in decided if partition.program is not None]
-
-        def write(output: Output) -> None:
-            def send(topic: str, value: bytes | None, key: bytes | None, number: int) -> None:
-                try:
-                    output.produce(topic, value, key, number)
-                except BufferError:
-                    _send_with_patience(output, topic, value, key, number)
-
-            self._program.emit(programs, self._txn_id, send, now)  # 5
-            for partition in decided:  # 6
-                *changed, position = rows[partition.number]
-                for key, value in changed:
-                    send(self._program.changelog, value, key, partition.number)
-                output.produce_noted(self._program.changelog, position[1], position[0], partition.number)
-
-        outcome, reason = self._transactor.run(write, marks, self._inputs.group)  # 7, 8
+        try:
+            rows = {partition.number: self._rows(partition, now) for partition in decided}
+            write = partial(self._write, decided, rows, now)
+            outcome, reason = self._transactor.run(write, marks, self._inputs.group)  # 5 to 8
+        except EngineError:
+            raise
+        except Exception as error:
+            # What was decided cannot be put into bytes: some input leads to it.
+            self._roll_back(self._ownership.ready(), before, now)
+            raise RecordError(None, repr(error)) from error
         if outcome is Outcome.COMMITTED:
             self._apply(decided, rows, now)
         elif outcome is Outcome.UNKNOWN:
@@ -381,6 +385,24 @@ class Engine:
             raise RecordError(None, str(reason)) from reason
         else:
             self._rewind(decided, now)
+
+    def _write(self, decided: list[Partition], rows: dict[int, list[Row]], now: Now, output: Output) -> None:
+        """Steps 5 and 6."""
+
+        def send(topic: str, value: bytes | None, key: bytes | None, number: int) -> None:
+            try:
+                output.produce(topic, value, key, number)
+            except BufferError:
+                _send_with_patience(output, topic, value, key, number)
+
+        programs = [partition.program for partition in decided if partition.program is not None]
+        self._program.emit(programs, self._txn_id, send, now)  # 5
+        changelog = self._program.changelog
+        for partition in decided:  # 6
+            *changed, position = rows[partition.number]
+            for key, value in changed:
+                send(changelog, value, key, partition.number)
+            output.produce_noted(changelog, position[1], position[0], partition.number)
 
     def _rows(self, partition: Partition, now: Now) -> list[Row]:
         """The rows of a partition for this transaction, the position row last."""

@@ -5,7 +5,10 @@ Plain values go in and out. Nothing here blocks without a bound, and every failu
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from mainspring.processors.engine.errors import TransactionError
 
 __all__ = [
     "Admin",
@@ -161,7 +164,7 @@ class Admin(Protocol):
 
 class Produce(Protocol):
     """Hands one record to the producer: topic, value, key, partition (-1: by key). Raises `BufferError` when its queue is
-    full, `TransactionError` or the client library's own exception when the record can be told to be wrong at once.
+    full, and what `Output.fault_of` understands when the record can be told to be wrong at once.
     """
 
     def __call__(self, topic: str, value: bytes | None, key: bytes | None, partition: int, /) -> None: ...
@@ -181,6 +184,10 @@ class Output(Protocol):
 
     def trace(self, on: bool) -> None:
         """Whether every record's own failure is to be told apart, which costs time."""
+        ...
+
+    def fault_of(self, error: Exception) -> "TransactionError | None":
+        """What an exception from `produce` means; None when it is not one of Kafka's."""
         ...
 
     def begin(self) -> None: ...

@@ -55,10 +55,11 @@ class Transactor:
             self._again(lambda: output.send_offsets(marks, group()))
         except TransactionError as error:
             outcome, reason = self._abort(error)
-        except BaseException:
-            # Not an error of Kafka: whatever was written must not be seen.
-            self._abort(TransactionError(FaultKind.ABORT, "PROGRAM", "the program failed"))
-            raise
+        except Exception as error:
+            fault = output.fault_of(error)
+            outcome, reason = self._abort(fault or TransactionError(FaultKind.ABORT, "PROGRAM", repr(error)))
+            if fault is None:
+                raise
         else:
             outcome, reason = self._commit(output)
         self._traced = max(0, self._traced - 1)
