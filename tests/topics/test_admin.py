@@ -1,11 +1,13 @@
 """Topics made and compared on a real broker."""
 
+import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
-from mainspring.topics import Connection, TopicMismatchError, Topology, TopologyError, admin
+from mainspring.topics import Connection, Role, TopicMismatchError, Topology, TopologyError, admin
 
 pytestmark = pytest.mark.broker
 TIMEOUT_S = 30.0
@@ -28,6 +30,13 @@ def partitions(connection: Connection, name: str) -> int:
     return len(topics[name].partitions) if name in topics else 0
 
 
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Asks again until the condition holds; each time is a round trip to the broker."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < deadline
+
+
 def test_topics_are_planned_made_and_then_there_is_nothing_to_do(connection: Connection, topology: Topology) -> None:
     # given a cluster without them
     assert len(admin.plan(connection, topology).steps) == len(topology.all())
@@ -44,8 +53,28 @@ def test_topics_are_planned_made_and_then_there_is_nothing_to_do(connection: Con
 
 
 def test_what_is_missing_is_told_with_what_to_do(connection: Connection, topology: Topology) -> None:
-    with pytest.raises(TopicMismatchError, match=r"missing: .*\.commands.*topics apply"):
+    with pytest.raises(TopicMismatchError, match=r"missing: .*\.commands.*topics plan"):
         admin.verify(connection, topology)
+
+
+def test_a_count_that_differs_from_the_settings_is_told_at_a_start(connection: Connection, topology: Topology) -> None:
+    admin.apply(connection, topology)
+
+    with pytest.raises(TopicMismatchError, match=r"events has 2 partitions, the settings say 3"):
+        admin.verify(connection, replace(topology, partitions=3))
+
+
+def test_a_role_does_not_miss_the_topics_of_others(connection: Connection, topology: Topology) -> None:
+    # given only what a projector reads and writes
+    client = AdminClient(connection.admin_config())
+    own = [topology.events, topology.logs, topology.dead_letters]
+    for future in client.create_topics([NewTopic(topic.name, topic.partitions, 1) for topic in own]).values():
+        future.result(TIMEOUT_S)
+    wait_until(lambda: all(partitions(connection, topic.name) == topic.partitions for topic in own))
+
+    admin.verify(connection, topology, Role.PROJECTOR)
+    with pytest.raises(TopicMismatchError, match="missing"):
+        admin.verify(connection, topology, Role.CLIENT)
 
 
 def test_a_count_that_does_not_match_stops_everything_before_anything_is_made(
@@ -54,6 +83,7 @@ def test_a_count_that_does_not_match_stops_everything_before_anything_is_made(
     # given a topic that somebody made by hand
     client = AdminClient(connection.admin_config())
     client.create_topics([NewTopic(topology.events.name, 5, 1)])[topology.events.name].result(TIMEOUT_S)
+    wait_until(lambda: partitions(connection, topology.events.name) == 5)
 
     with pytest.raises(TopicMismatchError, match="has 5 partitions and should have 2"):
         admin.apply(connection, topology)
@@ -74,6 +104,8 @@ def test_a_setting_changed_by_hand_is_set_again_and_a_foreign_one_stays(
     ]
     resource = ConfigResource(ResourceType.TOPIC, topology.events.name, incremental_configs=by_hand)
     client.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
+    # the controller has it; the broker, which is asked, learns of it a moment later
+    wait_until(lambda: not admin.plan(connection, topology).is_empty)
 
     # when
     planned = admin.plan(connection, topology)

@@ -1,7 +1,7 @@
 """Compares the topics of an installation with those of a cluster, and makes the difference. Never deletes."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any
 
@@ -20,7 +20,8 @@ from confluent_kafka.admin import (
 from mainspring.topics.acls import Grant, grants
 from mainspring.topics.connection import Connection
 from mainspring.topics.errors import TopicMismatchError, TopologyError
-from mainspring.topics.plan import ChangeConfig, CreateTopic, GrowTopic, Plan, Present, Step, compare
+from mainspring.topics.plan import ChangeConfig, CreateTopic, GrowTopic, Plan, Present, compare
+from mainspring.topics.topic import Role
 from mainspring.topics.topology import Topology
 
 __all__ = ["Grant", "Plan", "acls", "apply", "plan", "verify"]
@@ -35,7 +36,7 @@ def plan(connection: Connection, topology: Topology, *, timeout_s: float = TIMEO
 
 
 def apply(connection: Connection, topology: Topology, *, timeout_s: float = TIMEOUT_S) -> Plan:
-    """Makes what is missing or different, waits until every partition has a leader, and returns what was done.
+    """Makes what is missing or different, waits until the brokers have it, and returns what was done.
 
     Raises `TopicMismatchError`, before anything is changed, for what cannot be changed in place, and `TopologyError`
     for what Kafka refuses. Several may apply at once: a topic that another made meanwhile counts as made.
@@ -47,20 +48,32 @@ def apply(connection: Connection, topology: Topology, *, timeout_s: float = TIME
     _create(client, [step for step in wanted.steps if isinstance(step, CreateTopic)], timeout_s)
     _grow(client, [step for step in wanted.steps if isinstance(step, GrowTopic)], timeout_s)
     _change(client, [step for step in wanted.steps if isinstance(step, ChangeConfig)], timeout_s)
-    _await_leaders(client, wanted.steps, connection, timeout_s)
+    if wanted.steps:
+        _await_all(client, topology, connection, timeout_s)
     return wanted
 
 
-def verify(connection: Connection, topology: Topology, *, timeout_s: float = TIMEOUT_S) -> None:
-    """Raises `TopicMismatchError` where a topic is missing or has another number of partitions. Settings may differ."""
-    found = plan(connection, topology, timeout_s=timeout_s)
-    problems = [str(mismatch) for mismatch in found.mismatches]
-    missing = [step.topic.name for step in found.steps if isinstance(step, CreateTopic)]
+def verify(
+    connection: Connection, topology: Topology, role: Role | None = None, *, timeout_s: float = TIMEOUT_S
+) -> None:
+    """For the start of a process: `TopicMismatchError` where a topic is missing or has another number of partitions.
+
+    `role` leaves out what that role neither reads nor writes, and may not even see. Settings are not compared: to read
+    them is a right of the operator.
+    """
+    client = _client(connection)
+    metadata = _metadata(client, connection, timeout_s)
+    topics = [topic for topic in topology.all() if role is None or role in topic.readers | topic.writers]
+    missing = [topic.name for topic in topics if topic.name not in metadata or not metadata[topic.name].partitions]
+    problems = [
+        f"{topic} has {len(metadata[topic.name].partitions)} partitions, the settings say {topic.partitions}"
+        for topic in topics
+        if topic.name not in missing and len(metadata[topic.name].partitions) != topic.partitions
+    ]
     if missing:
-        problems.append(f"missing: {', '.join(missing)}; make them with `mainspring topics apply`")
-    problems += [f"{step}; do it with `mainspring topics apply`" for step in found.steps if isinstance(step, GrowTopic)]
+        problems.append(f"missing: {', '.join(missing)}")
     if problems:
-        raise TopicMismatchError("; ".join(problems))
+        raise TopicMismatchError("; ".join(problems) + ". `mainspring topics plan` says what to do")
 
 
 def acls(topology: Topology) -> tuple[Grant, ...]:
@@ -152,17 +165,24 @@ def _change(client: AdminClient, steps: list[ChangeConfig], timeout_s: float) ->
         _result(future, f"change the settings of {resource.name}")
 
 
-def _await_leaders(client: AdminClient, steps: Iterable[Step], connection: Connection, timeout_s: float) -> None:
-    """A topic exists before its leaders do, and whoever wrote at once would meet an error that passes by itself."""
-    waiting = {step.topic.name: step.topic.partitions for step in steps if not isinstance(step, ChangeConfig)}
+def _await_all(client: AdminClient, topology: Topology, connection: Connection, timeout_s: float) -> None:
+    """Waits for the brokers.
+
+    A topic exists before its leaders do, and the controller knows a setting before the brokers: whoever went on at once
+    would meet errors that pass by themselves.
+    """
     deadline = time.monotonic() + timeout_s
-    while waiting:
+    while True:
         metadata = _metadata(client, connection, timeout_s)
-        waiting = {name: count for name, count in waiting.items() if not _is_led(metadata.get(name), count)}
-        if waiting and time.monotonic() > deadline:
-            raise TopologyError(f"no leaders after {timeout_s:g} s for: {', '.join(waiting)}; are all brokers up?")
-        if waiting:
-            time.sleep(_LOOK_AGAIN_S)
+        waiting = [topic.name for topic in topology.all() if not _is_led(metadata.get(topic.name), topic.partitions)]
+        if not waiting:
+            left = compare(topology, _present(client, topology, connection, timeout_s))
+            if left.is_empty:
+                return
+            waiting = [str(step) for step in (*left.mismatches, *left.steps)]
+        if time.monotonic() > deadline:
+            raise TopologyError(f"not done after {timeout_s:g} s: {'; '.join(waiting)}. Are all brokers up?")
+        time.sleep(_LOOK_AGAIN_S)
 
 
 def _is_led(topic: TopicMetadata | None, partitions: int) -> bool:
