@@ -107,6 +107,11 @@ def p_wait() -> str:
     return "never"
 
 
+async def a_sleep(seconds: float) -> str:
+    await asyncio.sleep(seconds)
+    return "slept"
+
+
 def t_report_and_wait() -> None:
     current_context().progress(0.5, "half way")
     gate.wait(30)
@@ -211,7 +216,7 @@ def close_resource() -> None:
 
 
 for _function in (
-    a_echo, t_echo, a_raise, t_raise, a_wait, t_wait, a_stubborn, a_context, t_context, a_print, t_print, t_hold_gil, t_report_and_wait,
+    a_echo, t_echo, a_raise, t_raise, a_wait, t_wait, a_stubborn, a_context, t_context, a_print, t_print, t_hold_gil, a_sleep, t_report_and_wait,
 ):  # fmt: skip
     app.job(_function)
 for _function in (

@@ -7,22 +7,21 @@ from typing import Any
 
 from confluent_kafka import KafkaException, Producer
 
-from mainspring.schemas.codec import Codec
-from mainspring.topics import Connection, Topic, partition_for
+from mainspring.schemas.codec import HEADER_BYTES
+from mainspring.topics import Connection, partition_for
 from mainspring.workers import leases
 from mainspring.workers.attempt import Attempt
+from mainspring.workers.config import WorkerConfig
 from mainspring.workers.reports import Reporter
+from mainspring.workers.stall import FEED_S, StallGuard
 
 __all__ = ["Beater", "beat_config"]
 
 log = logging.getLogger(__name__)
 
-YOUNG_MS = 1_000
-"""The claim has just granted a lease to attempts younger than this, and most are over before it is worth renewing."""
-
 
 def beat_config(connection: Connection, lease_ms: int) -> dict[str, Any]:
-    """A producer for records that are worth nothing when they are late, or when they come twice."""
+    """A producer for records that are worth nothing when they are late, and harmless when they come twice."""
     return connection.producer_config(
         **{"linger.ms": 5, "message.timeout.ms": lease_ms, "enable.idempotence": False, "acks": "all"}
     )
@@ -31,35 +30,51 @@ def beat_config(connection: Connection, lease_ms: int) -> dict[str, Any]:
 class Beater:
     """Renews the leases of what a worker holds, and learns from the broker which renewals have arrived."""
 
-    def __init__(
-        self, *, connection: Connection, codec: Codec, topic: Topic, reporter: Reporter, lease_ms: int
-    ) -> None:
-        self._codec = codec
-        self._topic = topic
+    def __init__(self, config: WorkerConfig, reporter: Reporter) -> None:
+        self._codec = config.codec
+        self._topic = config.topology.attempts
         self._reporter = reporter
         self._key = reporter.worker_id.encode()
-        self._producer = Producer(beat_config(connection, lease_ms))
+        options = beat_config(config.connection, config.lease_ms)
+        self._producer = Producer(options)
+        self._guard = _guard(config, reporter, options) if config.stall_ms and StallGuard.works_here() else None
+        self._watch_at = 0.0
         self.contact_at: float | None = None
 
-    def beat(self, attempts: Iterable[Attempt], now: float) -> list[tuple[int, bytes]]:
-        """Sends heartbeats for the attempts; returns them as (partition of `attempts`, encoded record)."""
-        sent: list[tuple[int, bytes]] = []
-        for partition, held in leases.beats(
-            attempts, young_s=YOUNG_MS / 1000, now=now, partition_of=self._partition_of
-        ):
-            value = self._codec.encode(self._reporter.heartbeat(held))
-            sent.append((partition, value))
-            self._send(partition, value, held, now)
-        return sent
+    def start(self) -> None:
+        """Starts the side process, in the thread that lives as long as the worker."""
+        if self._guard is not None:
+            self._guard.start()
+
+    def beat(self, attempts: Iterable[Attempt], now: float) -> None:
+        """Renews the leases of the attempts."""
+        beats = self._beats(attempts, now)
+        for partition, held in beats:
+            self._send(partition, self._codec.encode(self._reporter.heartbeat(held)), held, now)
+        if self._guard is not None:
+            self._guard.feed(beats, always=True)
+
+    def watch(self, attempts: Iterable[Attempt], now: float) -> None:
+        """Keeps the side process informed between two heartbeats."""
+        if self._guard is not None and now >= self._watch_at:
+            self._watch_at = now + FEED_S
+            self._guard.feed(self._beats(attempts, now), always=False)
 
     def turn(self) -> None:
         """Serves the acknowledgements."""
         self._producer.poll(0)
+        if self._guard is not None:
+            self._guard.turn()
 
     def close(self) -> None:
         """Gives up what is on its way: nobody renews the leases of a worker that ends."""
+        if self._guard is not None:
+            self._guard.close()
         self._producer.purge()
         self._producer.flush(1.0)
+
+    def _beats(self, attempts: Iterable[Attempt], now: float) -> list[tuple[int, list[Attempt]]]:
+        return list(leases.beats(attempts, young_s=FEED_S, now=now, partition_of=self._partition_of))
 
     def _partition_of(self, job_id: str) -> int:
         return partition_for(job_id.encode(), self._topic.partitions)
@@ -74,10 +89,28 @@ class Beater:
 
     def _delivered(self, held: Sequence[Attempt], sent_at: float) -> Callable[[Any, Any], None]:
         def delivered(error: Any, _message: Any) -> None:
-            if error is not None:
-                return
-            self.contact_at = time.monotonic()
-            for attempt in held:
-                attempt.lease_from = max(attempt.lease_from, sent_at)
+            if error is None:
+                self.contact_at = time.monotonic()
+                leases.renew(held, sent_at)
 
         return delivered
+
+
+def _guard(config: WorkerConfig, reporter: Reporter, options: dict[str, Any]) -> StallGuard | None:
+    setup = {
+        "worker_id": reporter.worker_id,
+        "incarnation": reporter.incarnation,
+        "topic": config.topology.attempts.name,
+        "header": config.codec.encode(reporter.heartbeat([]))[:HEADER_BYTES].hex(),
+        "heartbeat_ms": config.heartbeat_ms,
+        "stall_ms": config.stall_ms,
+        "producer": options,
+    }
+    try:
+        return StallGuard(setup)
+    except TypeError:
+        log.warning(
+            "an option of the connection is a Python object, which no side process can have: a handler that holds the "
+            "interpreter for long will cost other attempts their leases"
+        )
+        return None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from mainspring.schemas.common import HeldAttempt
 from mainspring.workers.attempt import Attempt
 
-__all__ = ["HELD_PER_HEARTBEAT", "beats", "lost", "may_start"]
+__all__ = ["HELD_PER_HEARTBEAT", "as_held", "beats", "lost", "may_start", "renew"]
 
 HELD_PER_HEARTBEAT = 2_000
 """So many attempts with notes stay far below the size of a record."""
@@ -25,6 +25,12 @@ def may_start(attempt: Attempt, lease_s: float, now: float) -> bool:
 def lost(attempts: Iterable[Attempt], lease_s: float, now: float) -> list[Attempt]:
     """Running attempts whose lease may have expired: somebody else may be about to run them."""
     return [attempt for attempt in attempts if now - attempt.lease_from >= lease_s and attempt.stop_reason is None]
+
+
+def renew(attempts: Iterable[Attempt], sent_at: float) -> None:
+    """A heartbeat of that moment that names these attempts has arrived."""
+    for attempt in attempts:
+        attempt.lease_from = max(attempt.lease_from, sent_at)
 
 
 def beats(

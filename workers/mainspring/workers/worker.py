@@ -8,7 +8,7 @@ from typing import Any
 
 from mainspring.schemas.codes import DeadLetterReason
 from mainspring.schemas.dead_letters import DeadLetter
-from mainspring.schemas.errors import UnreadableRecordError
+from mainspring.schemas.errors import RegistryError, UnreadableRecordError
 from mainspring.schemas.limits import RECORD_MAX_BYTES
 from mainspring.schemas.signals import CancelAttempt, ClaimRefused, StartConfirmed
 from mainspring.schemas.work import WorkOffered
@@ -60,13 +60,7 @@ class Worker:
             send=self._send,
             count=self._measures.offers,
         )
-        self._beater = Beater(
-            connection=config.connection,
-            codec=config.codec,
-            topic=config.topology.attempts,
-            reporter=self._reporter,
-            lease_ms=config.lease_ms,
-        )
+        self._beater = Beater(config, self._reporter)
         self._state = WorkerState.NEW
         self._draining = threading.Event()
         self._hurried = threading.Event()
@@ -137,6 +131,7 @@ class Worker:
     def _start(self) -> None:
         config = self._config
         self._executor.start()
+        self._beater.start()
         # Signals first: the answer to a claim must not come before somebody listens.
         self._signals = SignalInbox(config.connection, config.topology, config.worker_id)
         self._offers = OfferInbox(config.connection, config.topology, config.queues)
@@ -190,6 +185,7 @@ class Worker:
         if now >= self._tick_at:
             self._tick_at = now + TICK_S
             holdings.tick(now)
+            self._beater.watch(holdings.attempts.values(), now)
             self._measures.turn(self.status())
         if now >= self._beat_at:
             self._beat_at = now + self._config.heartbeat_ms / 1000
@@ -222,6 +218,9 @@ class Worker:
                 records.append(record)
             except UnreadableRecordError as error:
                 self._bury(message, error)
+            except RegistryError as error:
+                # What was offered is offered again, and a claim without an answer is given up: nothing is lost.
+                log.warning("a record cannot be read while the schema registry is away: %s", error)
         return records
 
     def _bury(self, message: Any, error: UnreadableRecordError) -> None:

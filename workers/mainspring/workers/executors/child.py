@@ -23,8 +23,8 @@ from mainspring.jobs.models import JobPriority
 from mainspring.workers import hooks
 from mainspring.workers.capture import LOG_FORMAT
 from mainspring.workers.executors.frames import MAIN_ALIAS, Frame, FrameBuffer, FrameKind, pack
-from mainspring.workers.executors.lifeline import bind_to_parent
 from mainspring.workers.failures import describe
+from mainspring.workers.lifeline import bind_to_parent
 from mainspring.workers.registry import load_object
 
 __all__ = ["main"]
