@@ -46,3 +46,4 @@ class ProjectorConfig:
     retention: Retention = field(default_factory=Retention)
     retention_every_ms: int = 60_000
     topic_check_ms: int = 30_000
+    admin_timeout_s: float = 15.0

@@ -14,8 +14,6 @@ from mainspring.topics import Connection, Topology
 
 __all__ = ["Arrived", "Feed", "event_id"]
 
-ADMIN_TIMEOUT_S = 15.0
-
 _REBUILD = "run `mainspring projector --rebuild` to fold it anew"
 
 _GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
@@ -40,7 +38,8 @@ def event_id(value: bytes | None) -> str:
 class Feed:
     """Reads `events` from the positions of a view and refuses to go on where the log does not continue there."""
 
-    def __init__(self, connection: Connection, topology: Topology) -> None:
+    def __init__(self, connection: Connection, topology: Topology, *, admin_timeout_s: float = 15.0) -> None:
+        self._timeout_s = admin_timeout_s
         self._topology = topology
         self._topic = topology.events.name
         self._admin = AdminClient(connection.admin_config())
@@ -78,6 +77,7 @@ class Feed:
     def begin(self, positions: Mapping[int, Position]) -> dict[int, Position]:
         """Assigns every partition and returns where each will go on. Raises ViewMismatchError and ViewPositionError."""
         self._topic_id = self._describe()
+        self._require_same(positions, self._topic_id)
         starts: dict[int, Position] = {}
         assignment = []
         for partition in range(self._topology.events.partitions):
@@ -87,13 +87,14 @@ class Feed:
             assignment.append(TopicPartition(self._topic, partition, self._start(position)))
             starts[partition] = position
             self._passed[partition] = position.next_offset
-        self.check_topic(positions)
         self._consumer.assign(assignment)
         return starts
 
     def check_topic(self, positions: Mapping[int, Position]) -> None:
         """Raises ViewMismatchError when the topic is another one than the view was folded from."""
-        topic_id = self._describe()
+        self._require_same(positions, self._describe())
+
+    def _require_same(self, positions: Mapping[int, Position], topic_id: str) -> None:
         for position in positions.values():
             if position.topic != self._topic:
                 raise ViewMismatchError(
@@ -107,11 +108,11 @@ class Feed:
                 )
 
     def _describe(self) -> str:
-        future = self._admin.describe_topics(TopicCollection([self._topic]), request_timeout=ADMIN_TIMEOUT_S)[
+        future = self._admin.describe_topics(TopicCollection([self._topic]), request_timeout=self._timeout_s)[
             self._topic
         ]
         try:
-            description = future.result(timeout=2 * ADMIN_TIMEOUT_S)
+            description = future.result(timeout=2 * self._timeout_s)
         except KafkaException as error:
             if error.args[0].code() in _GONE:
                 raise ProjectorError(
@@ -128,7 +129,7 @@ class Feed:
 
     def _start(self, position: Position) -> int:
         partition = TopicPartition(self._topic, position.partition)
-        low, high = self._consumer.get_watermark_offsets(partition, timeout=ADMIN_TIMEOUT_S)
+        low, high = self._consumer.get_watermark_offsets(partition, timeout=self._timeout_s)
         where = f"{self._topic} partition {position.partition}"
         if low > position.next_offset:
             raise ViewPositionError(

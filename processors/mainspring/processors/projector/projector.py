@@ -107,7 +107,7 @@ class Projector:
         try:
             with (
                 single_writer(engine) as connection,
-                closing(Feed(self._config.connection, self._config.topology)) as feed,
+                closing(self._open_feed()) as feed,
             ):
                 store = ViewStore(connection)
                 store.prepare(rebuild=self._rebuild, keeps_all=self._config.retention.is_unlimited)
@@ -119,6 +119,10 @@ class Projector:
         finally:
             self._passed, self._ends, self._at_end = {}, {}, frozenset()
             engine.dispose()
+
+    def _open_feed(self) -> Feed:
+        config = self._config
+        return Feed(config.connection, config.topology, admin_timeout_s=config.admin_timeout_s)
 
     def _follow(self, store: ViewStore, feed: Feed, stop: threading.Event) -> None:
         config = self._config

@@ -127,6 +127,8 @@ class ViewStore:
         rows = [{"queue": queue, "status": status, "jobs": by} for (queue, status), by in moves.items() if by]
         if rows:
             self._put(counters, rows)
+            # Else a view would show by its zeros which way it was folded, and a rebuilt one would differ.
+            self._connection.execute(delete(counters).where(counters.c.jobs == 0))
 
     def finished_before(self, finished_ms: int, limit: int) -> list[str]:
         """Ids of jobs that finished before, the oldest first."""
