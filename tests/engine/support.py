@@ -28,6 +28,7 @@ class Installation:
     topology: Topology
     engines: list[Engine] = field(default_factory=list)
     helpers: list[Any] = field(default_factory=list)
+    _admin: AdminClient | None = None
     _producer: Producer | None = None
     _tail: Consumer | None = None
     _tailed: list[Any] = field(default_factory=list)
@@ -143,11 +144,17 @@ class Installation:
                 rows[place] = message.value()
         return rows
 
+    @property
+    def admin(self) -> AdminClient:
+        """Kept: the answers of a client that is gone never come."""
+        if self._admin is None:
+            self._admin = AdminClient({"bootstrap.servers": self.connection.bootstrap})
+        return self._admin
+
     def changelog_id(self) -> str:
         """The identity of the changelog topic."""
         name = self.topology.scheduler_changelog.name
-        admin = AdminClient({"bootstrap.servers": self.connection.bootstrap})
-        return str(admin.describe_topics(TopicCollection([name]))[name].result(10).topic_id)
+        return str(self.admin.describe_topics(TopicCollection([name]))[name].result(10).topic_id)
 
     def close(self) -> None:
         for helper in self.helpers:

@@ -71,21 +71,22 @@ def slot_of(pid: int, locks: Path) -> Slot | None:
         except OSError:
             continue
         if is_his:
-            lock = _try_lock(path)
+            lock = _try_lock(path, sign=False)
             return None if lock is None else Slot(path.name.removesuffix(".lock"), lock)
     return None
 
 
-def _try_lock(path: Path) -> BufferedRandom | None:
-    """The open, locked file; None when another process has the lock."""
+def _try_lock(path: Path, *, sign: bool = True) -> BufferedRandom | None:
+    """The open, locked file, by default with our process id in it; None when another process has the lock."""
     file = path.open("a+b")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
         return None
-    file.seek(0)
-    file.truncate()
-    file.write(f"{os.getpid()}\n".encode())
-    file.flush()
+    if sign:
+        file.seek(0)
+        file.truncate()
+        file.write(f"{os.getpid()}\n".encode())
+        file.flush()
     return file

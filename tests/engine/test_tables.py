@@ -1,0 +1,210 @@
+"""Both kinds of tables keep one contract."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mainspring.processors.engine.errors import ConfigurationError
+from mainspring.processors.engine.tables import MemoryTables, Tables
+from mainspring.processors.engine.tables.rocks import RocksTables
+
+
+@pytest.fixture(params=["memory", "rocks", "rocks, written at once"])
+def tables(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tables]:
+    made: Tables
+    if request.param == "memory":
+        made = MemoryTables()
+    else:
+        made = RocksTables(tmp_path / "db", hold_rows=5_000 if request.param == "rocks" else 1)
+    yield made
+    made.close()
+
+
+def test_a_new_table_is_empty_and_starts_at_the_beginning(tables: Tables) -> None:
+    table = tables.open(0, "origin")
+
+    assert (table.offset, table.as_of_ms, list(table.scan(b""))) == (0, 0, [])
+    assert table.get(b"Jone") is None
+
+
+def test_what_was_written_is_read_with_the_offset_it_reaches(tables: Tables) -> None:
+    table = tables.open(0, "origin")
+
+    table.write([(b"Jone", b"1"), (b"Jtwo", b"2"), (b"Jone", b"3")], 7, 1_000)
+
+    assert (table.get(b"Jone"), table.get(b"Jtwo")) == (b"3", b"2")
+    assert (table.offset, table.as_of_ms) == (7, 1_000)
+
+
+def test_a_row_that_was_deleted_is_gone(tables: Tables) -> None:
+    table = tables.open(0, "origin")
+    table.write([(b"Jone", b"1"), (b"Jtwo", b"2")], 1, 1)
+    assert list(table.scan(b"J")) == [(b"Jone", b"1"), (b"Jtwo", b"2")]
+
+    table.write([(b"Jone", None), (b"Jnever", None)], 2, 2)
+
+    assert table.get(b"Jone") is None
+    assert list(table.scan(b"J")) == [(b"Jtwo", b"2")]
+
+
+def test_a_scan_gives_the_rows_of_one_prefix_in_the_order_of_their_keys(tables: Tables) -> None:
+    table = tables.open(1, "origin")
+    table.write([(b"Jb", b"2"), (b"Sa", b"s"), (b"Ja", b"1"), (b"J\xff", b"3"), (b"!position", b"p")], 1, 1)
+
+    assert list(table.scan(b"J")) == [(b"Ja", b"1"), (b"Jb", b"2"), (b"J\xff", b"3")]
+    assert [key for key, _ in table.scan(b"")] == [b"!position", b"Ja", b"Jb", b"J\xff", b"Sa"]
+
+
+def test_partitions_are_apart_and_wiping_one_leaves_the_other(tables: Tables) -> None:
+    one, other = tables.open(0, "origin"), tables.open(1, "origin")
+    one.write([(b"Jx", b"one")], 3, 1)
+    other.write([(b"Jx", b"other")], 4, 1)
+
+    one.wipe()
+
+    assert (one.get(b"Jx"), one.offset, list(one.scan(b""))) == (None, 0, [])
+    assert (other.get(b"Jx"), other.offset) == (b"other", 4)
+
+
+def test_a_wiped_table_can_be_filled_again(tables: Tables) -> None:
+    table = tables.open(0, "origin")
+    table.write([(b"Jold", b"1")], 9, 1)
+    table.wipe()
+
+    table.write([(b"Jnew", b"2")], 1, 2)
+
+    assert (list(table.scan(b"")), table.offset) == ([(b"Jnew", b"2")], 1)
+
+
+rows = st.lists(st.tuples(st.binary(min_size=1, max_size=4), st.none() | st.binary(max_size=4)), max_size=20)
+
+
+@given(batches=st.lists(rows, max_size=8), hold_rows=st.integers(min_value=1, max_value=30))
+def test_rocks_equals_memory_after_any_writes(
+    batches: list[list[tuple[bytes, bytes | None]]], hold_rows: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("rocks") / "db"
+    memory = MemoryTables().open(0, "o")
+    tables = RocksTables(path, hold_rows=hold_rows)
+    rocks = tables.open(0, "o")
+
+    for offset, batch in enumerate(batches, 1):
+        memory.write(batch, offset, offset)
+        rocks.write(batch, offset, offset)
+        tables.sync(offset)
+
+    assert list(rocks.scan(b"")) == list(memory.scan(b""))
+    tables.close()
+    again = RocksTables(path)
+    reopened = again.open(0, "o")
+    assert list(reopened.scan(b"")) == list(memory.scan(b""))
+    assert reopened.offset == memory.offset
+    again.close()
+
+
+@pytest.fixture
+def rocks(tmp_path: Path) -> Callable[[], RocksTables]:
+    return lambda: RocksTables(tmp_path / "db")
+
+
+def test_rows_of_another_changelog_are_forgotten(rocks: Callable[[], RocksTables]) -> None:
+    tables = rocks()
+    tables.open(0, "first").write([(b"Jx", b"1")], 5, 1)
+    tables.close()
+
+    tables = rocks()
+    table = tables.open(0, "second")
+
+    assert (table.offset, list(table.scan(b""))) == (0, [])
+    tables.close()
+
+
+def test_what_is_held_back_is_written_when_its_time_has_come(rocks: Callable[[], RocksTables]) -> None:
+    tables = rocks()
+    table = tables.open(0, "o")
+    table.write([(b"Jx", b"1")], 5, 1)
+    tables.sync(10_000)
+    assert tables.open(0, "o").offset == 0
+
+    tables = _reopened(tables, rocks)
+    tables.open(0, "o").write([(b"Jx", b"1")], 5, 1)
+    tables.sync(20_000)
+    tables.sync(21_000)
+    assert tables.open(0, "o").offset == 5
+    tables.close()
+
+
+def test_a_partition_that_leaves_is_written_down_and_found_again(rocks: Callable[[], RocksTables]) -> None:
+    tables = rocks()
+    tables.open(3, "o").write([(b"Jx", b"1")], 5, 77)
+
+    tables.release(3)
+    table = tables.open(3, "o")
+
+    assert (table.get(b"Jx"), table.offset, table.as_of_ms) == (b"1", 5, 77)
+    tables.close()
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from mainspring.processors.engine.tables.rocks import RocksTables
+table = RocksTables(Path(sys.argv[1]), hold_rows=100).open(0, "o")
+offset = 0
+while True:
+    offset += 1
+    table.write([(b"J%d" % offset, b"x" * 100), (b"Jlast", b"%d" % offset)], offset, offset)
+    if offset == 5_000:
+        print("busy", flush=True)
+"""
+
+
+def test_a_kill_in_the_middle_of_writes_leaves_rows_that_fit_their_offset(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path / "db")], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"busy\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+
+    tables = RocksTables(tmp_path / "db")
+    table = tables.open(0, "o")
+
+    assert table.offset >= 4_900
+    assert table.get(b"Jlast") == b"%d" % table.offset
+    assert sum(1 for _ in table.scan(b"J")) == table.offset + 1
+    tables.close()
+
+
+def test_a_database_that_is_broken_is_thrown_away(tmp_path: Path) -> None:
+    (tmp_path / "db").mkdir()
+    (tmp_path / "db" / "CURRENT").write_text("nonsense")
+
+    tables = RocksTables(tmp_path / "db")
+
+    assert tables.open(0, "o").offset == 0
+    tables.close()
+
+
+def test_a_database_that_another_process_has_open_is_left_alone(tmp_path: Path) -> None:
+    tables = RocksTables(tmp_path / "db")
+    tables.open(0, "o").write([(b"Jx", b"1")], 1, 1)
+
+    with pytest.raises(ConfigurationError, match="in use by another process"):
+        RocksTables(tmp_path / "db")
+
+    tables.close()
+    again = RocksTables(tmp_path / "db")
+    assert again.open(0, "o").offset == 1
+    again.close()
+
+
+def _reopened(tables: RocksTables, rocks: Callable[[], RocksTables]) -> RocksTables:
+    tables.close()
+    return rocks()
