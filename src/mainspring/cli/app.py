@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mainspring.cli import config, dev, job, local, processes, topics, version
+from mainspring.cli import config, dev, doctor, job, local, processes, topics, version
 from mainspring.cli.context import Globals
 from mainspring.cli.errors import CliError, ExitCode
 
@@ -49,6 +49,7 @@ def build(*, forward: bool = True) -> typer.Typer:
     app.add_typer(topics.app, name="topics", rich_help_panel="Operate")
     app.add_typer(config.app, name="config", rich_help_panel="Operate")
     app.add_typer(local.app, name="local", rich_help_panel="Operate")
+    app.command("doctor", rich_help_panel="Operate")(doctor.doctor)
     app.command("version", rich_help_panel="Operate")(version.version)
     return app
 

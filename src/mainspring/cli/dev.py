@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
+from mainspring.cli.connect import reach
 from mainspring.cli.context import globals_of, settings_of
 from mainspring.cli.errors import CliError
 from mainspring.cli.output import escape, note, stdout
@@ -86,7 +87,7 @@ def _kafka(port: int, data_dir: Path | None) -> Iterator[str]:
 def _apply_topics(settings: "Settings") -> None:
     from mainspring.topics import admin
 
-    admin.apply(settings.connection(), settings.topology())
+    admin.apply(reach(settings), settings.topology())
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import typer
 
 from mainspring.cli.connect import open_client
 from mainspring.cli.context import settings_of
+from mainspring.cli.durations import format_duration
 from mainspring.cli.errors import CliError, ExitCode
 from mainspring.cli.events import cause_text, event_record, plain
 from mainspring.cli.options import JobId
@@ -84,24 +85,28 @@ def sentence(why: "WhyNot") -> str:  # noqa: PLR0911 - one case per reason
             return f"{what}: due {ago(why.due_at_ms)}, at {local(why.due_at_ms)}."
         case Parked():
             return (
-                f"No worker that was asked knows its name, since {ago(why.since_ms)}; it is offered again "
+                f"No worker that was asked has known its name for {_since(why.since_ms)}; it is offered again "
                 f"{ago(why.until_ms)}. Deploy a worker whose app registers the name."
             )
         case Offered():
             return (
-                f"It is on offer since {ago(why.since_ms)} (attempt {why.attempt}, offer {why.offer}); no worker has "
-                "claimed it yet. Does a worker with a free slot serve its queue?"
+                f"It has been on offer for {_since(why.since_ms)} (attempt {why.attempt}, offer {why.offer}); "
+                "no worker has claimed it yet. Does a worker with a free slot serve its queue?"
             )
         case Running():
             asked = ", and was asked to stop" if why.cancel_requested else ""
-            return f"It is running since {ago(why.since_ms)}: attempt {why.attempt} on {why.worker_id}{asked}."
+            return f"It has been running for {_since(why.since_ms)}: attempt {why.attempt} on {why.worker_id}{asked}."
         case Ready():
             flight = f"; {why.in_flight} of the queue are on offer or running" if why.in_flight else ""
             behind = f"behind {why.ahead} others of its partition" if why.ahead else "and is the next of its partition"
             return f"It is due and waits in queue {why.queue} {behind}{flight}."
         case Finished():
-            return f"It is {why.status.name} since {ago(why.finished_at_ms)}, and never runs again."
+            return f"It is {why.status.name}, {ago(why.finished_at_ms)}, and never runs again."
     return f"{str(why)[:1].upper()}{str(why)[1:]}."
+
+
+def _since(at_ms: int) -> str:
+    return format_duration(max(0, time.time_ns() // 1_000_000 - at_ms) / 1000)
 
 
 def _unknown(job_id: str, history: list["HistoryEntry"]) -> CliError:

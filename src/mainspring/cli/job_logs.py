@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mainspring.cli.connect import reach
 from mainspring.cli.context import settings_of
 from mainspring.cli.errors import CliError, ExitCode
 from mainspring.cli.options import JobId
@@ -52,7 +53,7 @@ def _captured(settings: "Settings", job_id: str) -> list["LogCaptured"]:
     topology, codec = settings.topology(), settings.codec()
     topic, key = topology.logs, job_id.encode()
     partition = partition_for(key, topic.partitions)
-    with KafkaLog(settings.connection(), topology) as log:
+    with KafkaLog(reach(settings), topology) as log:
         span = log.spans([topic])[topic.name, partition]
         made_at_ms = time_of_id(job_id)
         if made_at_ms is not None:

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -28,6 +29,7 @@ __all__ = [
     "print_pairs",
     "print_table",
     "printable",
+    "progress",
     "stderr",
     "stdout",
     "warn",
@@ -140,6 +142,16 @@ def write(text: str) -> None:
     """Text on stdout, as it is."""
     sys.stdout.write(text)
     sys.stdout.flush()
+
+
+@contextmanager
+def progress(text: str) -> Iterator[None]:
+    """A spinner on stderr while the body runs; nothing where no one sits at a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with stderr().status(text):
+        yield
 
 
 def note(text: str) -> None:

@@ -4,6 +4,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from mainspring.cli.connect import connection_of
 from mainspring.processors.core import Now, PartitionCore
 from mainspring.processors.core.explain import Ready, WhyNot, explain
 from mainspring.processors.core.job.evolve import fold
@@ -82,7 +83,7 @@ def _states(settings: "Settings", partition: int) -> dict[str, JobState]:
     topology, codec = settings.topology(), settings.codec()
     topic = topology.scheduler_changelog
     states: dict[str, JobState] = {}
-    with KafkaLog(settings.connection(), topology) as log:
+    with KafkaLog(connection_of(settings), topology) as log:
         for batch in log.read(topic, partition, log.spans([topic])[topic.name, partition]):
             for raw in batch:
                 if raw.key is None or not raw.key.startswith(_STATE):

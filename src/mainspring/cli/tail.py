@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from mainspring.cli.connect import connection_of
 from mainspring.cli.errors import CliError, ExitCode
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def tail_consumer(settings: "Settings", *, committed: bool = True) -> "Consumer"
         "fetch.wait.max.ms": 100,
         "isolation.level": "read_committed" if committed else "read_uncommitted",
     }
-    return Consumer(settings.connection().consumer_config(**own))
+    return Consumer(connection_of(settings).consumer_config(**own))
 
 
 def follow(consumer: "Consumer", starts: Mapping[tuple[str, int], int]) -> Iterator["Message | None"]:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mainspring.cli.connect import reach
 from mainspring.cli.context import settings_of
 from mainspring.cli.errors import CliError, ExitCode
 from mainspring.cli.output import Column, Output, OutputOption, note, print_json, print_table, stdout, warn
@@ -37,7 +38,7 @@ def plan(
     from mainspring.topics import admin
 
     settings = _settings(ctx, replication, min_isr)
-    found = admin.plan(settings.connection(), settings.topology())
+    found = admin.plan(reach(settings), settings.topology())
     _print(found, output, settings, empty="Nothing to do: the topics are as they should be.")
     if found.mismatches:
         raise typer.Exit(ExitCode.REJECTED)
@@ -60,7 +61,7 @@ def apply(
 
     settings = _settings(ctx, replication, min_isr)
     try:
-        done = admin.apply(settings.connection(), settings.topology())
+        done = admin.apply(reach(settings), settings.topology())
     except TopicMismatchError as error:
         raise CliError(
             "Nothing was changed: some topics differ in what cannot be changed in place.",
