@@ -93,7 +93,12 @@ class FakeScheduler:
 
     def _run(self) -> None:
         consumer = Consumer(
-            {"bootstrap.servers": self.bootstrap, "group.id": "fake", "auto.offset.reset": "earliest", "fetch.wait.max.ms": 50}
+            {
+                "bootstrap.servers": self.bootstrap,
+                "group.id": "fake",
+                "auto.offset.reset": "earliest",
+                "fetch.wait.max.ms": 50,
+            }
         )
         topic = self.topology.commands.name
         consumer.assign([TopicPartition(topic, p, 0) for p in range(self.topology.partitions)])

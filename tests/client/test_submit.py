@@ -23,7 +23,12 @@ def read_commands(bootstrap: str, topology: Topology) -> list[tuple[SubmitJob, i
     """Every command in the log with its partition and headers."""
     codec = Codec.embedded()
     consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "test", "enable.partition.eof": True, "auto.offset.reset": "earliest"}
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "test",
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+        }
     )
     consumer.assign([TopicPartition(topology.commands.name, p, 0) for p in range(topology.partitions)])
     found, ends = [], 0

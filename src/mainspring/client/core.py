@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 from mainspring.client.commands import CommandMaker, Submission, check_reason
 from mainspring.client.config import ClientConfig
 from mainspring.client.errors import CommandRejectedError, ResultTimeoutError, VerdictTimeoutError
-from mainspring.client.info import aware
+from mainspring.client.info import aware, epoch_ms
 from mainspring.client.outbox import Envelope
 from mainspring.client.outcomes import Acceptance, CancelOutcome, rejected, result_of
 from mainspring.client.progress import Command, Terminal, Verdict, status_of
@@ -139,7 +139,7 @@ class ClientCore:
     def known(self, job_id: str, since: datetime | None = None) -> Watch:
         """A watch of a job that someone else submitted, or this client earlier."""
         self.wire.check_usable()
-        start = self.wire.hint(job_id) if since is None else Start(time_ms=int(since.timestamp() * 1000))
+        start = self.wire.hint(job_id) if since is None else Start(time_ms=epoch_ms(since))
         watch = Watch(job_id, self.wire.partition_of(job_id), start, None)
         self.wire.tail.register(watch, fresh=False)
         return watch

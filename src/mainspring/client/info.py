@@ -14,7 +14,7 @@ from mainspring.schemas.job import JobSpec
 if TYPE_CHECKING:
     from mainspring.processors.projector.model import JobDetail
 
-__all__ = ["JobInfo", "aware"]
+__all__ = ["JobInfo", "aware", "epoch_ms"]
 
 
 _RETRY = ("max_retries", "retry_base_delay_ms", "retry_max_delay_ms", "retry_jitter")
@@ -23,6 +23,13 @@ _RETRY = ("max_retries", "retry_base_delay_ms", "retry_max_delay_ms", "retry_jit
 def aware(instant_ms: int | None) -> datetime | None:
     """An instant on the wire (epoch milliseconds) as an aware datetime in UTC."""
     return None if instant_ms is None else datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=instant_ms)
+
+
+def epoch_ms(instant: datetime) -> int:
+    """An aware datetime as it is on the wire. Raises ValueError for one without a time zone."""
+    if instant.utcoffset() is None:
+        raise ValueError(f"{instant.isoformat()} has no time zone; say which, for example datetime.now(UTC)")
+    return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

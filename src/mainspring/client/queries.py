@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from mainspring.client.core import ClientCore
 from mainspring.client.errors import JobNotFoundError, ViewBehindError, ViewUnavailableError
-from mainspring.client.info import JobInfo
+from mainspring.client.info import JobInfo, epoch_ms
 from mainspring.client.outcomes import result_of
 from mainspring.client.progress import JobEvent, Progress
 from mainspring.client.steps import Steps, wait
@@ -62,8 +62,8 @@ class Filters:
             tag=self.tag,
             priority=self.priority,
             schedule_id=self.schedule_id,
-            since_ms=_epoch_ms(self.since),
-            until_ms=_epoch_ms(self.until),
+            since_ms=None if self.since is None else epoch_ms(self.since),
+            until_ms=None if self.until is None else epoch_ms(self.until),
             text=self.text,
         )
 
@@ -188,11 +188,3 @@ class Queries:
         if detail.result is None:
             return None
         return self._core.config.decode_result(detail.result, detail.result_content_type or "application/json")
-
-
-def _epoch_ms(instant: datetime | None) -> int | None:
-    if instant is None:
-        return None
-    if instant.tzinfo is None:
-        raise ValueError(f"{instant.isoformat()} has no time zone; say which, for example datetime.now(UTC)")
-    return int(instant.timestamp() * 1000)
