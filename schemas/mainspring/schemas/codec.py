@@ -13,7 +13,6 @@ from mainspring.schemas.errors import UnreadableRecordError, UnwritableRecordErr
 from mainspring.schemas.lock import locked_schemas
 from mainspring.schemas.records import RECORDS, Record
 from mainspring.schemas.registry import RegistryIds, Subject, registry_client
-from mainspring.schemas.resolving import resolving_decoder
 
 __all__ = ["Codec", "SchemaIds"]
 
@@ -116,9 +115,7 @@ class Codec:
                 f"schema id {schema_id} is no record of this version; a newer producer, or another schema registry?"
             )
             raise UnreadableRecordError(DeadLetterReason.UNKNOWN_TYPE, detail)
-        reader = (
-            _decoder(file.record) if _bare(schema) == _bare(file.schema) else resolving_decoder(schema, file.schema)
-        )
+        reader = _decoder(file.record) if _bare(schema) == _bare(file.schema) else _resolving(schema, file.schema)
         self._readers[data[:HEADER_BYTES]] = reader
         return reader
 
@@ -131,6 +128,13 @@ def _encoder(record: str) -> Encode:
 @cache
 def _decoder(record: str) -> Decode:
     return compile_decoder(newest()[record].schema)
+
+
+def _resolving(writer: dict[str, Any], reader: dict[str, Any]) -> Decode:
+    # Imported when needed, which is hardly ever: the library takes as long to import as all of the language.
+    from mainspring.schemas.resolving import resolving_decoder
+
+    return resolving_decoder(writer, reader)
 
 
 def _bare(schema: Any) -> Any:
