@@ -61,6 +61,8 @@ def _root(
     ] = None,
     bootstrap: Annotated[str | None, typer.Option(help="Kafka brokers, host:port.", metavar="HOSTS")] = None,
     prefix: Annotated[str | None, typer.Option(help="Prefix of topics and groups.", metavar="TEXT")] = None,
+    *,
+    warnings: Annotated[bool, typer.Option(hidden=True)] = True,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any setting, such as worker.slots=4.", metavar="NAME=VALUE")
     ] = None,
@@ -71,7 +73,9 @@ def _root(
         if not separator:
             raise CliError(f"--set {pair} has no value.", hint="Write --set NAME=VALUE.", code=ExitCode.USAGE)
         flags[name] = value
-    ctx.obj = Globals(config=config, flags={name: value for name, value in flags.items() if value is not None})
+    ctx.obj = Globals(
+        config=config, warnings=warnings, flags={name: value for name, value in flags.items() if value is not None}
+    )
 
 
 def forwarded() -> Iterator[tuple[str, typer.Typer]]:

@@ -20,6 +20,7 @@ class Globals:
     """The root's options."""
 
     config: Path | None = None
+    warnings: bool = True
     flags: dict[str, object] = field(default_factory=dict)
     _settings: "Settings | None" = None
 

@@ -14,7 +14,7 @@ import typer
 from mainspring.cli.connect import reach
 from mainspring.cli.context import globals_of, settings_of
 from mainspring.cli.errors import CliError
-from mainspring.cli.output import escape, note, stdout
+from mainspring.cli.output import escape, note, stdout, warn
 from mainspring.cli.processes import command_line
 
 if TYPE_CHECKING:
@@ -51,12 +51,18 @@ def dev(
         _apply_topics(settings)
         fresh = own_kafka and data_dir is None
         shared.flags.setdefault("log.format", "console")
+        if stdout().is_terminal and not stdout().no_color:
+            os.environ["FORCE_COLOR"] = "1"
+        # Three times the same warning would be noise; the settings are told once, by this process.
         processes = {
-            "scheduler": command_line(shared, "scheduler"),
-            "worker": command_line(shared, "worker", "--app", app, "--slots", str(slots)),
-            "projector": command_line(shared, "projector", *(["--rebuild"] if fresh else [])),
+            "scheduler": command_line(shared, "--no-warnings", "scheduler"),
+            "worker": command_line(shared, "--no-warnings", "worker", "--app", app, "--slots", str(slots)),
+            "projector": command_line(shared, "--no-warnings", "projector", *(["--rebuild"] if fresh else [])),
         }
         children = {name: stack.enter_context(_child(name, command)) for name, command in processes.items()}
+        if not own_kafka:
+            for text in settings.warnings():
+                warn(text)
         _banner(settings, app)
         _watch(children, stop)
         note("\nStopping…")
@@ -118,7 +124,11 @@ def _copy(name: str, stream: IO[bytes]) -> None:
 
 
 def _line(name: str, text: str) -> None:
-    stdout().print(f"[{_STYLES[name]}]{name:<9}[/] │ {escape(text)}", soft_wrap=True)
+    from rich.text import Text
+
+    # The children's own colours are kept; other control sequences are not.
+    line = Text.assemble((f"{name:<9} │ ", _STYLES[name]), Text.from_ansi(text))
+    stdout().print(line, soft_wrap=True)
 
 
 def _watch(children: dict[str, "Popen[bytes]"], stop: threading.Event) -> None:

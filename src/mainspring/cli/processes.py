@@ -45,7 +45,7 @@ def scheduler(
     from mainspring.cli.roles import scheduler_health
     from mainspring.processors.scheduler import Scheduler
 
-    with service(settings, "scheduler") as (stop, health):
+    with service(settings, "scheduler", warnings=globals_of(ctx).warnings) as (stop, health):
         running = Scheduler(settings.scheduler_config())
         scheduler_health(health, running)
         running.run(stop.event)
@@ -76,7 +76,7 @@ def worker(
     # The entry point's own directory is on the path, the user's is not.
     sys.path.insert(0, str(Path.cwd()))
     registry = Registry.load(*settings.worker.app)
-    with service(settings, "worker") as (_, health):
+    with service(settings, "worker", warnings=globals_of(ctx).warnings) as (_, health):
         code = run_worker(settings.worker_config(), registry, on_start=lambda running: worker_health(health, running))
     raise typer.Exit(code)
 
@@ -94,7 +94,7 @@ def projector(
     from mainspring.cli.roles import projector_health
     from mainspring.processors.projector import Projector
 
-    with service(settings, "projector") as (stop, health):
+    with service(settings, "projector", warnings=globals_of(ctx).warnings) as (stop, health):
         running = Projector(replace(settings.projector_config(), rebuild=rebuild))
         projector_health(health, running)
         running.run(stop.event)

@@ -29,13 +29,13 @@ class Stop:
 
 
 @contextmanager
-def service(settings: "Settings", role: str) -> Iterator[tuple[Stop, "Health"]]:
+def service(settings: "Settings", role: str, *, warnings: bool = True) -> Iterator[tuple[Stop, "Health"]]:
     """Runs the body as a service: logs configured, warnings logged, signals caught, metrics and health served."""
     from mainspring.telemetry import Health, TelemetryServer, configure_logging, get_logger
 
     configure_logging(style=settings.log.format, level=settings.log.level)
     log = get_logger(f"mainspring.{role}")
-    for text in settings.warnings():
+    for text in settings.warnings() if warnings else ():
         log.warning(text)
     stop = Stop()
     previous = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}

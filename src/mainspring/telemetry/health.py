@@ -100,7 +100,7 @@ class Health:
         self._add(Probe.STARTUP, name, check)
 
     def loop(self, role: str, *, max_age_s: float, max_stall_s: float | None = None) -> Loop:
-        """Watch a loop: alive while it comes round in `max_age_s`, ready while no work lies longer than `max_stall_s`."""
+        """Watch a loop: alive while it comes round in `max_age_s`, ready while no work lies for `max_stall_s`."""
         loop = Loop(role, self._clock)
         self.live(f"{role} loop", lambda: _too_old(loop, max_age_s))
         if max_stall_s is not None:

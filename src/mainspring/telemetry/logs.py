@@ -1,14 +1,20 @@
 """What a process says about itself: lines for people or JSON lines for machines, always on stderr."""
 
 import logging
+import os
 import sys
-from typing import TextIO
+from collections.abc import Callable
+from typing import Any, TextIO
 
 import structlog
+from structlog.dev import Column, KeyValueColumnFormatter
 from structlog.typing import Processor
 
 __all__ = ["configure_logging", "get_logger"]
 
+_RESET, _BOLD, _DIM, _CYAN = "\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[36m"
+_LEVEL_STYLES = {"info": "\x1b[32m", "warning": "\x1b[1;33m", "error": "\x1b[1;31m", "critical": "\x1b[1;31m"}
+_LEVEL_NAMES = {"warning": "warn", "critical": "fatal"}
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
@@ -23,16 +29,12 @@ def configure_logging(*, style: str = "auto", level: str = "info", stream: TextI
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=as_json),
+        structlog.processors.TimeStamper(fmt="iso" if as_json else "%H:%M:%S.%f", utc=as_json),
         structlog.processors.StackInfoRenderer(),
     ]
     if as_json:
         shared.append(structlog.processors.format_exc_info)
-    renderer: Processor = (
-        structlog.processors.JSONRenderer(default=str)
-        if as_json
-        else structlog.dev.ConsoleRenderer(colors=_colours(out), pad_event_to=36)
-    )
+    renderer: Processor = structlog.processors.JSONRenderer(default=str) if as_json else _console(colours=_colours(out))
     handler = logging.StreamHandler(out)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -61,7 +63,41 @@ def get_logger(name: str) -> structlog.stdlib.BoundLogger:
     return logger
 
 
-def _colours(stream: TextIO) -> bool:
-    import os
+def _console(*, colours: bool) -> Processor:
+    """Time, level, what happened, the fields, and last and least who says so."""
 
-    return stream.isatty() and not os.environ.get("NO_COLOR")
+    def column(key: str, style: str, show: Callable[[Any], str], prefix: str = "") -> Column:
+        on, off = (style, _RESET) if colours else ("", "")
+        formatter = KeyValueColumnFormatter(key_style=None, value_style=on + prefix, reset_style=off, value_repr=show)
+        return Column(key, formatter)
+
+    def level(key: str, value: object) -> str:  # noqa: ARG001 - structlog's protocol
+        on, off = (_LEVEL_STYLES.get(str(value), ""), _RESET) if colours else ("", "")
+        return f"{on}{_LEVEL_NAMES.get(str(value), value):<5}{off}"
+
+    dim, cyan = (_DIM, _CYAN) if colours else ("", "")
+    others = KeyValueColumnFormatter(
+        key_style=cyan, value_style="", reset_style=_RESET if colours else "", value_repr=_shown
+    )
+    return structlog.dev.ConsoleRenderer(
+        # Plain: a traceback that shows local variables shows passwords, too.
+        exception_formatter=structlog.dev.plain_traceback,
+        columns=[
+            Column("", others),
+            column("timestamp", dim, lambda text: str(text)[:12]),
+            Column("level", level),
+            column("event", _BOLD, str),
+            column("logger", dim, lambda name: str(name).removeprefix("mainspring."), prefix="· "),
+        ],
+    )
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return repr(text) if " " in text and not isinstance(value, list | tuple | dict) else text
+
+
+def _colours(stream: TextIO) -> bool:
+    if os.environ.get("NO_COLOR"):
+        return False
+    return stream.isatty() or bool(os.environ.get("FORCE_COLOR"))
