@@ -50,34 +50,29 @@ def p_echo(value: Any = None) -> Any:
     return value
 
 
+_RAISED: dict[str, BaseException] = {
+    "value": ValueError("no good"),
+    "final": NonRetryableError("give up"),
+    "later": RetryLater(2.5, "not now"),
+    "timeout": TimeoutError("the job's own"),
+    "two": TwoArgumentsError("one", "two"),
+    "base": OwnBaseError("base"),
+    "cancelled": asyncio.CancelledError(),
+}
+_RETURNED: dict[str, Any] = {
+    "lambda": lambda: None,
+    "lock": threading.Lock(),
+    "nan": {"a": [1.0, float("nan")]},
+    "large": "x" * 300_000,
+}
+
+
 def _raise(kind: str) -> Any:
-    match kind:
-        case "value":
-            raise ValueError("no good")
-        case "final":
-            raise NonRetryableError("give up")
-        case "later":
-            raise RetryLater(2.5, "not now")
-        case "timeout":
-            raise TimeoutError("the job's own")
-        case "two":
-            raise TwoArgumentsError("one", "two")
-        case "exit":
-            sys.exit(3)
-        case "base":
-            raise OwnBaseError("base")
-        case "cancelled":
-            raise asyncio.CancelledError
-        case "lambda":
-            return lambda: None
-        case "lock":
-            return threading.Lock()
-        case "nan":
-            return {"a": [1.0, float("nan")]}
-        case "large":
-            return "x" * 300_000
-        case _:
-            raise AssertionError(kind)
+    if kind == "exit":
+        sys.exit(3)
+    if kind in _RAISED:
+        raise _RAISED[kind].with_traceback(None)
+    return _RETURNED[kind]
 
 
 async def a_raise(kind: str) -> Any:
@@ -215,13 +210,17 @@ def close_resource() -> None:
     app.state.resource = None
 
 
-for _function in (
-    a_echo, t_echo, a_raise, t_raise, a_wait, t_wait, a_stubborn, a_context, t_context, a_print, t_print, t_hold_gil, a_sleep, t_report_and_wait,
-):  # fmt: skip
+IN_WORKER = (
+    *(a_echo, a_raise, a_wait, a_sleep, a_stubborn, a_context, a_print),
+    *(t_echo, t_raise, t_wait, t_context, t_print, t_hold_gil, t_report_and_wait),
+)
+IN_PROCESS = (
+    *(p_echo, p_raise, p_wait, p_context, p_print, p_kill_self, p_exit_hard),
+    *(p_ignore_signals, p_cooperate, p_hold_gil, p_hooked),
+)
+for _function in IN_WORKER:
     app.job(_function)
-for _function in (
-    p_echo, p_raise, p_wait, p_context, p_print, p_kill_self, p_exit_hard, p_ignore_signals, p_cooperate, p_hold_gil, p_hooked,
-):  # fmt: skip
+for _function in IN_PROCESS:
     globals()[_function.__name__] = app.job(model=PROCESS)(_function)
 
 

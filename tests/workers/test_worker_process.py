@@ -1,5 +1,6 @@
 """A worker as a process: signals, stalls and sudden death."""
 
+import itertools
 import json
 import signal
 import subprocess
@@ -28,8 +29,10 @@ def scheduler(kafka: str, prefix: str) -> Iterator[FakeScheduler]:
 def a_process(scheduler: FakeScheduler, **changes: Any) -> Iterator[subprocess.Popen[str]]:
     own = {"slots": 4, "lease_ms": 3_000, "heartbeat_ms": 500, "drain_ms": 20_000, "stall_ms": 0, **changes}
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.worker_process"]
-        + [scheduler.connection.bootstrap, scheduler.topology.prefix, json.dumps(own)],
+        [
+            *(sys.executable, "-m", "tests.support.worker_process"),
+            *(scheduler.connection.bootstrap, scheduler.topology.prefix, json.dumps(own)),
+        ],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -47,7 +50,7 @@ def eventually(met: Callable[[], bool]) -> None:
     ends = time.monotonic() + PATIENCE_S
     while not met():
         assert time.monotonic() < ends, "the condition was not met in time"
-        time.sleep(0.01)  # noqa: TID251  # what another process does, no signal tells
+        time.sleep(0.01)  # what another process does, no signal tells
 
 
 def test_a_job_that_finishes_during_a_drain_is_reported_and_not_run_again(scheduler: FakeScheduler) -> None:
@@ -98,12 +101,9 @@ def test_a_handler_that_holds_the_interpreter_costs_no_lease(scheduler: FakeSche
         done = scheduler.wait(AttemptSucceeded, "hog")
         assert done.reported_at_ms - done.started_at_ms >= 6_000
         for job_id in ("bystander", "child"):
-            at = [
-                b.reported_at_ms
-                for b in scheduler.all(AttemptHeartbeat, job_id)
-                if b.reported_at_ms > claimed.reported_at_ms
-            ]
-            gaps = [later - earlier for earlier, later in zip(at, at[1:], strict=False)]
+            at = [beat.reported_at_ms for beat in scheduler.all(AttemptHeartbeat, job_id)]
+            during = [ms for ms in at if ms > claimed.reported_at_ms]
+            gaps = [later - earlier for earlier, later in itertools.pairwise(during)]
             assert max(gaps) < 2_000
         count = len(scheduler.all(AttemptHeartbeat, "bystander"))
         scheduler.wait(AttemptHeartbeat, "bystander", count=count + 2)
@@ -129,10 +129,8 @@ def test_a_stopped_worker_renews_nothing(scheduler: FakeScheduler) -> None:
         eventually(lambda: time.time() * 1000 > stopped_ms + 4_000)
         process.send_signal(signal.SIGCONT)
         assert scheduler.wait(AttemptReleased, "j").reason == "LEASE_AT_RISK"
-        during = [
-            b for b in scheduler.all(AttemptHeartbeat, "j") if stopped_ms + 500 < b.reported_at_ms < stopped_ms + 3_900
-        ]
-        assert during == []
+        at = [beat.reported_at_ms for beat in scheduler.all(AttemptHeartbeat, "j")]
+        assert [ms for ms in at if stopped_ms + 500 < ms < stopped_ms + 3_900] == []
 
 
 def test_a_killed_worker_takes_its_children_along(scheduler: FakeScheduler) -> None:
@@ -142,5 +140,5 @@ def test_a_killed_worker_takes_its_children_along(scheduler: FakeScheduler) -> N
         children = psutil.Process(process.pid).children(recursive=True)
         assert len(children) == 2, "the job's process and the side process"
         process.kill()
-        gone, alive = psutil.wait_procs(children, timeout=10)
+        _, alive = psutil.wait_procs(children, timeout=10)
         assert alive == []
