@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mainspring.log.source import Place
-from mainspring.log.verify import Check, VerifyReport, verify
+from mainspring.log.verify import Check, verify
 from mainspring.schemas import (
     AttemptClaimed,
     AttemptSucceeded,
@@ -29,7 +29,6 @@ from mainspring.schemas import (
     SubmitJob,
     Txn,
 )
-
 from tests.log.conftest import Written
 
 Fault = Callable[[Written], Place | None]
@@ -89,9 +88,7 @@ def an_event_on_another_partition(written: Written) -> Place:
 def a_report_on_another_partition(written: Written) -> Place:
     topic = written.topology.attempts
     partition = 1 - written.double.partition("runs")
-    claim = AttemptClaimed(
-        job_id="runs", attempt=9, worker_id="w", incarnation="w.1", reported_at_ms=1, free_slot=True
-    )
+    claim = AttemptClaimed(job_id="runs", attempt=9, worker_id="w", incarnation="w.1", reported_at_ms=1, free_slot=True)
     offset = written.log.append(topic, partition, b"runs", written.codec.encode(claim), 1)
     return Place(topic=topic.name, partition=partition, offset=offset)
 

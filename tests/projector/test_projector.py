@@ -83,7 +83,9 @@ def test_both_databases_and_a_view_that_was_rebuilt_hold_the_same_rows(
     assert dump(postgresql) == first
 
 
-def test_a_projector_that_is_stopped_anywhere_goes_on_exactly_there(cluster: Cluster, view_url: str, tmp_path: Path) -> None:
+def test_a_projector_that_is_stopped_anywhere_goes_on_exactly_there(
+    cluster: Cluster, view_url: str, tmp_path: Path
+) -> None:
     # given a view that was stopped after each of several pieces of the log
     double = cluster.double
     for round_ in range(3):

@@ -16,7 +16,12 @@ import psycopg
 
 _READY_S = 60.0
 _USERS = ("postgres", "nobody")
-_FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin", "/usr/local/pgsql/bin")
+_FOLDERS = (
+    "/usr/lib/postgresql/*/bin",
+    "/usr/pgsql-*/bin",
+    "/opt/homebrew/opt/postgresql*/bin",
+    "/usr/local/pgsql/bin",
+)
 
 
 class NoPostgresError(RuntimeError):
@@ -30,7 +35,9 @@ class PostgresServer:
     """
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="mainspring-pg-", dir=os.environ.get("MAINSPRING_TEST_PG_DIR", "/tmp")))
+        self._folder = Path(
+            tempfile.mkdtemp(prefix="mainspring-pg-", dir=os.environ.get("MAINSPRING_TEST_PG_DIR", "/tmp"))
+        )
         self._account = _account()
         self._server: subprocess.Popen[bytes] | None = None
 

@@ -1,4 +1,4 @@
-"""Logs as a scheduler would write them, without a scheduler: to be read, folded, audited, and damaged one fault at a time."""
+"""Logs as a scheduler would write them, without one: to be read, folded, audited, and damaged one fault at a time."""
 
 from __future__ import annotations
 
@@ -100,6 +100,9 @@ class MemoryLog:
         if batch:
             yield batch
 
+    def at_time(self, topic: Topic, time_ms: int) -> dict[int, int | None]:
+        return {}
+
     def edit(self, codec: Codec, topic: Topic, partition: int, offset: int, **changes: Any) -> None:
         """Changes fields of one record where it stands."""
         raw = self.records[topic.name, partition][offset]
@@ -183,7 +186,7 @@ def make_topics(connection: Connection, topics: Sequence[Topic]) -> None:
 
 
 class SchedulerDouble:
-    """Writes inputs and what a scheduler would decide on them: events, changelog rows and positions, in transactions."""
+    """Writes inputs, and what a scheduler would decide on them: events, rows and positions, in transactions."""
 
     def __init__(self, topology: Topology, codec: Codec, sink: Sink) -> None:
         self.topology = topology
@@ -277,7 +280,9 @@ class SchedulerDouble:
             row = self.codec.encode(state)
             self.sink.append(changelog, home, b"J" + job_id.encode(), row, self.now_ms)
         for partition in range(self.topology.partitions):
-            self.sink.append(changelog, partition, b"!position", self.codec.encode(self._position(partition)), self.now_ms)
+            self.sink.append(
+                changelog, partition, b"!position", self.codec.encode(self._position(partition)), self.now_ms
+            )
 
     def _position(self, partition: int) -> PositionRow:
         topology = self.topology
@@ -433,7 +438,9 @@ class SchedulerDouble:
     def report_late(self, job_id: str) -> None:
         """A success arrives from an attempt that is no longer the job's."""
         report = replace(
-            AttemptSucceeded(**self._report(job_id), started_at_ms=self.now_ms - 5), worker_id="ghost", incarnation="ghost.1"
+            AttemptSucceeded(**self._report(job_id), started_at_ms=self.now_ms - 5),
+            worker_id="ghost",
+            incarnation="ghost.1",
         )
         cause = self.put(self.topology.attempts, job_id, report)
         self.emit(
@@ -459,9 +466,7 @@ class SchedulerDouble:
             self.emit(JobCancelRequested(**self._decided(job_id, cause), **asked, attempt=state.attempt))
         else:
             self.emit(
-                JobCancelled(
-                    **self._decided(job_id, cause), **asked, cancel_code="REQUESTED", attempt=state.attempt
-                )
+                JobCancelled(**self._decided(job_id, cause), **asked, cancel_code="REQUESTED", attempt=state.attempt)
             )
         return command.command_id
 
@@ -558,7 +563,18 @@ def every_life(double: SchedulerDouble) -> None:
     double.submit("runs", name="slow", queue="bulk")
     double.submit("stopping")
     with double.transaction():
-        for job_id in ("done", "retried", "failed", "timed-out", "lost", "released", "stopped", "runs", "stopping", "gone"):
+        for job_id in (
+            "done",
+            "retried",
+            "failed",
+            "timed-out",
+            "lost",
+            "released",
+            "stopped",
+            "runs",
+            "stopping",
+            "gone",
+        ):
             double.start(job_id)
     with double.transaction():
         double.fail("retried", retry_in_ms=500)

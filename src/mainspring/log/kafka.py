@@ -1,7 +1,7 @@
-"""The log of a live cluster, read partition by partition by hand: no group, no commits, nothing that others would notice."""
+"""The log of a live cluster, read partition by partition: no group, no commits, nothing that others would notice."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -109,7 +109,7 @@ class KafkaLog:
         try:
             done = False
             while not done:
-                # poll, then what is there: consume with a time-out would wait for a full batch at the end of each partition.
+                # poll, then what is there: consume with a time-out would wait for a full batch at each end.
                 first = consumer.poll(POLL_S)
                 batch: list[Raw] = []
                 for message in (first, *consumer.consume(BATCH, 0)) if first is not None else ():
@@ -129,9 +129,29 @@ class KafkaLog:
                     progress_at = time.monotonic()
                 elif time.monotonic() - progress_at > STALL_S:
                     raise LogStalledError(
-                        f"{topic.name} partition {partition}: nothing came for {STALL_S:.0f} s although offset {end - 1} is there; "
+                        f"{topic.name} partition {partition}: nothing came for {STALL_S:.0f} s "
+                        f"although offset {end - 1} is there; "
                         "see whether its leader is up and whether a transaction hangs"
                     )
+        finally:
+            consumer.unassign()
+
+    def follow(
+        self, starts: Mapping[tuple[str, int], int], stopped: Callable[[], bool]
+    ) -> Iterator[tuple[str, int, Raw]]:
+        """Records from these offsets on, as they come, with their topic and partition, until `stopped()`."""
+        consumer = self._consumer
+        consumer.assign([TopicPartition(topic, partition, offset) for (topic, partition), offset in starts.items()])
+        try:
+            while not stopped():
+                message = consumer.poll(POLL_S / 5)
+                if message is None:
+                    continue
+                error = message.error()
+                if error is None:
+                    yield str(message.topic()), int(message.partition() or 0), self._raw(message)
+                elif error.code() != KafkaError._PARTITION_EOF and (error.fatal() or error.code() not in _PASSING):
+                    raise KafkaException(error)
         finally:
             consumer.unassign()
 
@@ -143,11 +163,12 @@ class KafkaLog:
             return where == (topic.name, partition) and int(message.offset() or 0) >= end
         if code == KafkaError._AUTO_OFFSET_RESET:
             raise LogRangeError(
-                f"{topic.name} partition {partition}: records left the log while it was read ({error.str()}); start again"
+                f"{topic.name} partition {partition}: records left the log while it was read ({error.str()}); "
+                "start again"
             )
         if code in _GONE:
             raise LogTopicError(f"{topic.name} partition {partition} is gone: {error.str()}")
-        if error.fatal() or not error.retriable() and code not in _PASSING:
+        if error.fatal() or (not error.retriable() and code not in _PASSING):
             raise KafkaException(error)
         return False
 

@@ -1,12 +1,12 @@
 """Where a log is read from: a live cluster or an exported file, behind one narrow interface."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from mainspring.topics import Topic, Topology
 
-__all__ = ["Header", "LogSource", "Place", "Raw", "Span"]
+__all__ = ["Header", "LogSource", "Place", "Raw", "Span", "capture"]
 
 Header = tuple[str, bytes | None]
 
@@ -62,3 +62,25 @@ class LogSource(Protocol):
 
     def read(self, topic: Topic, partition: int, span: Span) -> Iterator[Sequence[Raw]]:
         """The records of the span in order, in batches; memory stays flat. Raises LogError."""
+
+    def at_time(self, topic: Topic, time_ms: int) -> Mapping[int, int | None]:
+        """By partition, the first offset whose record is not older than the time, None when there is none.
+
+        A hint that spares reading: a source that cannot tell returns nothing.
+        """
+
+
+def capture(source: LogSource) -> dict[tuple[str, int], Span]:
+    """What is there now of every topic that an audit reads, so that it fits together although the log may grow.
+
+    Tables come first, so that the events that made them are there; inputs last, so that the events' causes are.
+    """
+    topology = source.topology
+    spans: dict[tuple[str, int], Span] = {}
+    for topics in (
+        [topology.dead_letters, topology.scheduler_changelog],
+        [topology.events],
+        [topology.attempts, topology.followups, topology.commands],
+    ):
+        spans |= source.spans(topics)
+    return spans

@@ -22,7 +22,7 @@ BUSY_TIMEOUT_MS = 10_000
 
 
 def parse_url(url: str) -> URL:
-    """The URL with its driver named; ViewUrlError when no view can live there. The password never enters the message."""
+    """The URL with its driver named; ViewUrlError when no view can live there. No message holds the password."""
     try:
         parsed = make_url(url)
     except ArgumentError as error:
@@ -51,7 +51,7 @@ def open_writer(url: URL) -> Engine:
         _each_connection(
             engine,
             "PRAGMA journal_mode=WAL",
-            # NORMAL in WAL mode may lose the last transactions on a power cut, never half of one: the offsets go with them.
+            # In WAL mode a power cut may take the last transactions, never half of one: their offsets go with them.
             "PRAGMA synchronous=NORMAL",
             f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}",
             "PRAGMA cache_size=-65536",

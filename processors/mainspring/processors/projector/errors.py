@@ -13,7 +13,7 @@ __all__ = [
 
 
 class ProjectorError(MainspringError):
-    """Root of what the projector and the reader of the view raise. Trying again cannot help; the text says what does."""
+    """Root of what the projector and the view's reader raise. Trying again cannot help; the text says what does."""
 
 
 class ViewUrlError(ProjectorError):

@@ -122,8 +122,8 @@ class Feed:
         found, wanted = len(description.partitions), self._topology.events.partitions
         if found != wanted:
             raise ViewMismatchError(
-                f"topic {self._topic} has {found} partitions and the settings say {wanted}: the count is fixed at creation; "
-                "set MAINSPRING_TOPICS__PARTITIONS to what the topic has"
+                f"topic {self._topic} has {found} partitions and the settings say {wanted}: "
+                "the count is fixed at creation; set MAINSPRING_TOPICS__PARTITIONS to what the topic has"
             )
         return str(description.topic_id)
 
@@ -133,14 +133,14 @@ class Feed:
         where = f"{self._topic} partition {position.partition}"
         if low > position.next_offset:
             raise ViewPositionError(
-                f"{where} begins at offset {low} and the view stands at {position.next_offset}: the events between were removed "
-                "(retention, or DeleteRecords), so the view can no longer be folded from this log; "
+                f"{where} begins at offset {low} and the view stands at {position.next_offset}: "
+                "the events between were removed (retention, or DeleteRecords), so the view can no longer be folded from this log; "
                 "keep the view as it is, or restore the topic"
             )
         if high < position.next_offset:
             raise ViewPositionError(
-                f"{where} ends at offset {high} and the view stands at {position.next_offset}: the log lost events that the view "
-                f"has (unclean election, or a restored backup); {_REBUILD}"
+                f"{where} ends at offset {high} and the view stands at {position.next_offset}: "
+                f"the log lost events that the view has (unclean election, or a restored backup); {_REBUILD}"
             )
         if position.last_event_offset < low:
             return position.next_offset
@@ -149,7 +149,10 @@ class Feed:
         return position.last_event_offset
 
     def read(self, limit: int, timeout_s: float) -> Iterator[Arrived]:
-        """What has arrived, at most `limit`; waits up to `timeout_s` for the first. Raises KafkaException and ViewPositionError."""
+        """What has arrived, at most `limit`; waits up to `timeout_s` for the first.
+
+        Raises KafkaException, and ViewPositionError where the log does not continue.
+        """
         first = self._consumer.poll(timeout_s)
         if first is None:
             return
@@ -188,9 +191,9 @@ class Feed:
 
     def _not_the_same(self, position: Position, offset: int) -> ViewPositionError:
         return ViewPositionError(
-            f"{self._topic} partition {position.partition}: the view's last event was at offset {position.last_event_offset} and "
-            f"offset {offset} of the log now follows or holds another record: this is not the log that the view was folded from; "
-            f"{_REBUILD}"
+            f"{self._topic} partition {position.partition}: the view's last event was at offset "
+            f"{position.last_event_offset} and offset {offset} of the log now follows or holds another record: "
+            f"this is not the log that the view was folded from; {_REBUILD}"
         )
 
     def _fail(self, error: KafkaError, message: Message) -> None:
@@ -210,7 +213,7 @@ class Feed:
         return frozenset(self._at_end)
 
     def ends(self) -> dict[int, int]:
-        """By partition, the end as the last fetch told it. For the reading thread only: a consumer makes others wait."""
+        """By partition, the end as the last fetch told it. For the reading thread: a consumer makes others wait."""
         return {partition: self._end(partition) for partition in self._passed}
 
     def _end(self, partition: int) -> int:

@@ -1,6 +1,6 @@
 """From a batch of events to the rows they change; no database and no Kafka in here."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,8 +93,9 @@ class _Fold:
                 raise InapplicableEventError(f"{job_id} is submitted again while it is {before.state.status.name}")
             # The scheduler forgets finished jobs by its history limit; then the id may live again.
             changes.resubmitted.add(job_id)
-            for key in [key for key in changes.started if key[0] == job_id]:
-                del changes.started[key]
+            for attempts in (changes.started, changes.ended):
+                for key in [key for key in attempts if key[0] == job_id]:
+                    del attempts[key]
             changes.count(before.state.queue, before.state.status, -1)
         state = _evolved(None, event)
         changes.jobs[job_id] = JobRow.submitted(event, state, placed.partition, placed.offset)
@@ -127,9 +128,24 @@ class _Fold:
         if type(event) is JobStarted:
             self._start(event)
             return
-        ending = _ENDINGS.get(type(event))
-        if ending is not None:
-            ending(self, row, event, before.status)
+        self._end(row, event, was_running=before.status is JobStatus.RUNNING)
+
+    def _end(self, row: JobRow, event: Event, *, was_running: bool) -> None:
+        """What an event that ends an attempt or the job adds to them."""
+        match event:
+            case JobCompleted():
+                self._completed(row, event)
+            case JobRetryScheduled():
+                self._retried(row, event)
+            case JobFailed():
+                self._failed(row, event, was_running=was_running)
+            case JobTimedOut():
+                row.ended_code = "TIMED_OUT"
+                self._end_attempt(event.job_id, event.attempt, event.decided_at_ms, "TIMED_OUT")
+            case JobCancelled():
+                self._cancelled(row, event, was_running=was_running)
+            case _:
+                pass  # A cancel was asked for or the job got another time: its state tells it.
 
     def _start(self, event: JobStarted) -> None:
         self.changes.started[event.job_id, event.attempt] = {
@@ -147,32 +163,28 @@ class _Fold:
             "error_traceback": None,
         }
 
-    def _completed(self, row: JobRow, event: JobCompleted, _before: JobStatus) -> None:
+    def _completed(self, row: JobRow, event: JobCompleted) -> None:
         if event.result is not None:
             row.result_bytes = len(event.result)
             row.result = event.result[: self.result_bytes]
         row.result_content_type = clean(event.content_type)
         self._end_attempt(event.job_id, event.attempt, event.finished_at_ms, "SUCCEEDED")
 
-    def _failed(self, row: JobRow, event: JobFailed, before: JobStatus) -> None:
+    def _failed(self, row: JobRow, event: JobFailed, *, was_running: bool) -> None:
         row.ended_code = clean(event.reason)
         _keep_error(row, event.error)
-        if before is JobStatus.RUNNING:
+        if was_running:
             outcome = "LOST" if event.reason == FailReason.LOST else "FAILED"
             self._end_attempt(event.job_id, event.attempt, event.decided_at_ms, outcome, event.error)
 
-    def _timed_out(self, row: JobRow, event: JobTimedOut, _before: JobStatus) -> None:
-        row.ended_code = "TIMED_OUT"
-        self._end_attempt(event.job_id, event.attempt, event.decided_at_ms, "TIMED_OUT")
-
-    def _cancelled(self, row: JobRow, event: JobCancelled, before: JobStatus) -> None:
+    def _cancelled(self, row: JobRow, event: JobCancelled, *, was_running: bool) -> None:
         row.ended_code = clean(event.cancel_code)
         row.ended_by = clean_or_none(event.actor)
         row.ended_reason = clean(event.reason)
-        if before is JobStatus.RUNNING:
+        if was_running:
             self._end_attempt(event.job_id, event.attempt, event.decided_at_ms, "CANCELLED")
 
-    def _retried(self, row: JobRow, event: JobRetryScheduled, _before: JobStatus) -> None:
+    def _retried(self, row: JobRow, event: JobRetryScheduled) -> None:
         _keep_error(row, event.error)
         self._end_attempt(
             event.job_id, event.attempt, event.decided_at_ms, clean(event.reason)[:16], event.error, event.delay_ms
@@ -216,15 +228,6 @@ class _Fold:
                 "decided_at_ms": event.decided_at_ms,
             }
         )
-
-
-_ENDINGS: Mapping[type[Any], Callable[[_Fold, JobRow, Any, JobStatus], None]] = {
-    JobCompleted: _Fold._completed,
-    JobFailed: _Fold._failed,
-    JobTimedOut: _Fold._timed_out,
-    JobCancelled: _Fold._cancelled,
-    JobRetryScheduled: _Fold._retried,
-}
 
 
 def fold_batch(

@@ -66,7 +66,7 @@ class JobRow:
 
     @classmethod
     def loaded(cls, row: Mapping[Any, Any]) -> "JobRow":
-        """The row as the database has it. The result is not read back: only terminal jobs have one, and those are final."""
+        """The row as the database has it, without the result: only terminal jobs have one, and those are final."""
         return cls(
             state=state_of(row),
             **{name: row[name] for name in _EXTRAS},

@@ -34,7 +34,10 @@ class JobOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
-    """What to list; each condition that is given must hold. `since_ms` ≤ submitted < `until_ms`; `text` is part of the id or name."""
+    """What to list; each condition that is given must hold.
+
+    `since_ms` ≤ submitted < `until_ms`; `text` is a part of the id or name, in any case.
+    """
 
     status: tuple[JobStatus, ...] = ()
     queue: str | None = None

@@ -245,7 +245,7 @@ def run_projector(config: ProjectorConfig) -> int:
         Projector(config).run(stop)
     except ProjectorError as error:
         logging.getLogger("mainspring.projector").debug("projector stopped", exc_info=error)
-        print(f"projector: {error}", file=sys.stderr)
+        sys.stderr.write(f"projector: {error}\n")
         return 1
     return 0
 

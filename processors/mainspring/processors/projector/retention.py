@@ -15,7 +15,7 @@ _TERMINAL = tuple(sorted(status.name for status in TERMINAL))
 
 
 def apply_retention(store: ViewStore, retention: Retention, now_ms: int, stopped: Callable[[], bool]) -> int:
-    """Removes finished jobs that are too many or too old, the oldest first; returns how many. Ends early when stopped."""
+    """Removes finished jobs that are too many or too old, oldest first; returns how many. Ends early when stopped."""
     removed = 0
     if retention.max_age_ms is not None:
         oldest_ms = now_ms - retention.max_age_ms

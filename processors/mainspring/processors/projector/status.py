@@ -7,7 +7,7 @@ __all__ = ["PartitionStatus", "ProjectorStatus"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStatus:
-    """One partition of `events`: the next offset to fold, the end of the log, whether all committed events are folded."""
+    """One partition of `events`: the next offset to fold, the log's end, whether all committed events are folded."""
 
     partition: int
     next_offset: int

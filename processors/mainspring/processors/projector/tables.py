@@ -1,4 +1,4 @@
-"""The tables of the view. Times are epoch milliseconds UTC; enums are kept by name, priorities as their rank (3: CRITICAL)."""
+"""The tables of the view. Times are epoch milliseconds UTC; enums are names, priorities ranks (3: CRITICAL)."""
 
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, SmallInteger, String, Table, Text
 
@@ -108,7 +108,7 @@ job_specs = Table(
     Column("payload_bytes", Integer, nullable=False),
     Column("payload", LargeBinary, nullable=False),
     Column("spec", Text, nullable=False),
-    comment="What was submitted, written once; apart from `jobs`, so that a change of state does not rewrite a payload.",
+    comment="What was submitted, written once; not in `jobs`, where each change of state would rewrite the payload.",
 )
 
 job_tags = Table(

@@ -103,7 +103,10 @@ class View:
         limit: int = 100,
         cursor: str | None = None,
     ) -> JobPage:
-        """One page of at most `limit` (1–500) jobs. `cursor` is the `next_cursor` of the page before; ValueError for any other."""
+        """One page of at most `limit` (1–500) jobs; `cursor` is the `next_cursor` of the page before.
+
+        ValueError for another limit or a cursor of another list.
+        """
         if not 1 <= limit <= MAX_PAGE:
             raise ValueError(f"a page has 1 to {MAX_PAGE} jobs, not {limit}")
         statement = page_statement(select(*SUMMARY), filters, order, cursor).limit(limit + 1)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 
-from mainspring.log.source import LogSource, Place, Raw, Span
+from mainspring.log.source import LogSource, Place, Raw, Span, capture
 from mainspring.log.verify.decoding import DeadPlaces, Reader
 from mainspring.log.verify.findings import Findings
 from mainspring.log.verify.inputs import InputIndex
@@ -85,13 +85,7 @@ class _Audit:
         """The whole audit."""
         started = time.monotonic()
         topology = self._topology
-        # In this order: tables first, so that their events are there; inputs last, so that the events' causes are.
-        for topics in (
-            [topology.dead_letters, topology.scheduler_changelog],
-            [topology.events],
-            [topology.attempts, topology.followups, topology.commands],
-        ):
-            self._spans |= self._source.spans(topics)
+        self._spans = capture(self._source)
         self._offsets = sum(span.offsets for span in self._spans.values())
         self._read_dead_letters()
         for partition in range(topology.events.partitions):
@@ -192,7 +186,7 @@ class _Audit:
             (CauseSource.ATTEMPTS, topology.attempts),
         ):
             index = InputIndex(topic, partition, self._spans[topic.name, partition])
-            # A user's command may have any key on any partition: it is sent on, or refused. What our own parts write may not.
+            # A user's command may have any key on any partition: it is sent on, or refused. Our own may not.
             keyed = source is not CauseSource.COMMANDS
             batches = self._read(topic, partition)
             for _, record in index.fill(batches, self._reader(topic, partition), self._findings, keyed=keyed):

@@ -13,7 +13,7 @@ FULL = 0.6
 class DigestTable:
     """An open-addressing hash table in flat arrays: a dict of Python integers would take ten times the memory.
 
-    Keys are any integers, taken modulo 2⁶⁴ (zero is mapped to one). Entries are never removed. Each has a mark, unset at first.
+    Keys are any integers, taken modulo 2⁶⁴ (zero as one). Entries are never removed. Each has a mark, unset at first.
     """
 
     __slots__ = ("_count", "_keys", "_marks", "_mask", "_values")
@@ -38,7 +38,7 @@ class DigestTable:
         slot = ((key * 0x9E37_79B9_7F4A_7C15) & MASK) >> 20 & mask
         while True:
             found = keys[slot]
-            if found == key or found == 0:
+            if found in (key, 0):
                 return slot
             slot = (slot + 1) & mask
 

@@ -1,4 +1,4 @@
-"""The inputs of one partition: which offsets hold a record, about which job, and whether something was decided on it."""
+"""The inputs of one partition: which offsets hold a record, about which job, and whether an event was decided on it."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +56,7 @@ class InputIndex:
     def fill(
         self, batches: Iterable[Sequence[Raw]], reader: Reader, findings: Findings, *, keyed: bool
     ) -> Iterator[tuple[Raw, Record | None]]:
-        """Reads the span, yielding every record that decodes with its bytes. `keyed` checks that keys are on their partition."""
+        """Reads the span, yielding each record with its bytes. `keyed` checks that keys are on their partition."""
         start, jobs = self.span.start, self._jobs
         for batch in batches:
             self.records += len(batch)

@@ -55,7 +55,7 @@ _REPORTED = (JobCompleted, JobFailed, JobTimedOut, JobRetryScheduled, JobCancelR
 class JobAuditor:
     """Folds one partition of `events`. A finished job is kept as a digest, so memory grows with the unfinished ones.
 
-    After a fault the event's revision is taken as right and the fold goes on, so that one fault is not told a hundred times.
+    After a fault the event's revision is taken as right and the fold goes on: one fault is not told a hundred times.
     """
 
     def __init__(
@@ -202,7 +202,8 @@ class JobAuditor:
                 Check.LIMIT_EXCEEDED,
                 raw,
                 event,
-                f"retries and losses went back from {live.state.retries} and {live.state.lost} to {event.retries} and {event.lost}",
+                f"retries and losses went back from {live.state.retries} and {live.state.lost} "
+                f"to {event.retries} and {event.lost}",
             )
 
     def _without_job(self, raw: Raw, event: Event) -> None:

@@ -1,4 +1,4 @@
-"""A second look at the few jobs whose digests differ: with names, columns and offsets, and on a log that may have moved on."""
+"""A second look at the few jobs whose digests differ: with names, columns and offsets, on a log that may have grown."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -58,7 +58,7 @@ def recheck_table(
         event_spans = source.spans(topics[1:])
         table = _read_table(source, codec, topics[0], partition, table_spans[topics[0].name, partition], remaining)
         fold = _read_fold(source, codec, topics[1], partition, event_spans[topics[1].name, partition], remaining)
-        found = list(_table_differences(table, fold, from_start))
+        found = list(_table_differences(table, fold, from_start=from_start))
         remaining = frozenset(key_of(each.job_id) for each in found)
         if not remaining:
             break
@@ -104,7 +104,7 @@ class _Table:
     specs: dict[str, _At[JobSpec]] = field(default_factory=dict)
 
 
-def _table_differences(table: _Table, fold: _Fold, from_start: bool) -> Iterator[_Difference]:
+def _table_differences(table: _Table, fold: _Fold, *, from_start: bool) -> Iterator[_Difference]:
     for job_id, at in fold.states.items():
         row = table.states.get(job_id)
         if row is None:
@@ -132,12 +132,11 @@ def _read_table(
     table = _Table()
     for raw, record, place in _records(source, codec, topic, partition, span):
         if raw.value is None and raw.key:
-            gone: dict[str, _At[JobState]] | dict[str, _At[JobSpec]] | None = {
-                STATE_PREFIX: table.states,
-                SPEC_PREFIX: table.specs,
-            }.get(raw.key[:1])
-            if gone is not None:
-                gone.pop(raw.key[1:].decode("utf-8", "replace"), None)
+            job_id = raw.key[1:].decode("utf-8", "replace")
+            if raw.key[:1] == STATE_PREFIX:
+                table.states.pop(job_id, None)
+            elif raw.key[:1] == SPEC_PREFIX:
+                table.specs.pop(job_id, None)
         elif type(record) is JobState and key_of(record.job_id) in keys:
             table.states[record.job_id] = _At(record, place(raw.offset))
         elif type(record) is JobSpec and key_of(record.job_id) in keys:

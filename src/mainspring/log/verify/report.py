@@ -53,8 +53,8 @@ class RejectionLine:
 class VerifyReport:
     """What was checked and what was found; the counts are there when all is well, too.
 
-    `unverifiable` counts what could not be checked and why (`cause_past_retention`, …); that is no fault. Commands that no
-    scheduler has read yet are `commands_pending`. `dead_letters` and `rejections` are listed up to a bound, counted in full.
+    `unverifiable` counts what could not be checked and why (`cause_past_retention`, …); that is no fault. Commands that
+    no scheduler has read yet are `commands_pending`. Dead letters and refusals are listed up to a bound, counted in full.
     """
 
     findings: tuple[Finding, ...]

@@ -79,7 +79,7 @@ class TableRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableComparison:
-    """How a partition's table compares: rows that are there, finished jobs without one, keys that need a second look."""
+    """How a partition's table compares: rows there, finished jobs without one, keys that need a second look."""
 
     rows: int
     evicted: int
@@ -115,7 +115,7 @@ def compare_table(rows: TableRows, auditor: JobAuditor) -> TableComparison:
 
 
 def compare_view(snapshot: Snapshot, partition: int, auditor: JobAuditor) -> tuple[int, dict[int, JobState | None]]:
-    """Compares the view's rows of a partition with the fold up to the view's position; the rows seen, and the suspects."""
+    """Compares a partition's rows in the view with the fold up to the view's position; the rows seen, the suspects."""
     suspects: dict[int, JobState | None] = {}
     seen = DigestTable()
     for state, _ in snapshot.states(partition):
@@ -136,7 +136,7 @@ def compare_view(snapshot: Snapshot, partition: int, auditor: JobAuditor) -> tup
 
 
 def differences(row: JobState, fold: JobState) -> str:
-    """The columns in which a row is not the fold, with both values; empty when it is. NUL counts as what a database keeps."""
+    """The columns in which a row is not the fold, with both values. NUL counts as what a database keeps of it."""
     told = []
     for each in fields(JobState):
         if each.name == "dispatch":

@@ -17,6 +17,8 @@ __all__ = ["report_torn"]
 LOOKED_AT = 1_000
 """Torn transactions that get a second look; on a log with more of them the first thousand tell enough."""
 
+LISTED_PLACES, SHOWN = 5, 10
+
 LOOKS, PAUSE_S = 3, 1.0
 """A transaction's markers reach its partitions one after another: a live log is given a moment to show the rest."""
 
@@ -53,9 +55,6 @@ class _Seen:
         return "; ".join(parts)
 
 
-LISTED_PLACES = 5
-
-
 def report_torn(
     source: LogSource,
     codec: Codec,
@@ -65,7 +64,7 @@ def report_torn(
     *,
     is_cut: bool,
 ) -> None:
-    """Reports the transactions that stay torn. Where the log's beginning was removed (`is_cut`) they may only be cut."""
+    """Reports transactions that stay torn. Where the log's beginning was removed (`is_cut`) they may only be cut."""
     ids = list(torn)
     wanted = frozenset(ids[:LOOKED_AT])
     found: dict[int, _Seen] = {}
@@ -104,5 +103,5 @@ def _look(source: LogSource, codec: Codec, wanted: frozenset[int]) -> dict[int, 
 
 
 def _list(indexes: list[int]) -> str:
-    shown = ", ".join(map(str, indexes[:10]))
-    return f"{shown} and {len(indexes) - 10} more" if len(indexes) > 10 else shown
+    shown = ", ".join(map(str, indexes[:SHOWN]))
+    return f"{shown} and {len(indexes) - SHOWN} more" if len(indexes) > SHOWN else shown

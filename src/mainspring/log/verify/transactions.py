@@ -14,8 +14,12 @@ def mix(index: int) -> int:
     return z ^ (z >> 31)
 
 
+LARGEST = 1_000_000
+"""Events in one transaction; the engine's batches are a hundred times smaller."""
+
+
 class TransactionLedger:
-    """Sums the fingerprints of what is missing of each transaction; zero is complete. 17 bytes a slot, whatever its size."""
+    """Sums the fingerprints of what is missing of each transaction; zero is complete. 17 bytes a slot for any size."""
 
     def __init__(self) -> None:
         self._missing = DigestTable()
@@ -43,7 +47,7 @@ class TransactionLedger:
 
     def _sum(self, size: int) -> int:
         """The fingerprint of a whole transaction; a size that no transaction has counts as none."""
-        if not 0 < size <= 1_000_000:
+        if not 0 < size <= LARGEST:
             return 0
         while len(self._whole) <= size:
             self._mixed.append(mix(len(self._mixed)))

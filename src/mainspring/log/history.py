@@ -1,0 +1,118 @@
+"""One job's whole life, from every topic that tells of it."""
+
+from collections.abc import Iterable, Iterator
+
+from mainspring.log.records import LogRecord, decoded
+from mainspring.log.source import LogSource, Place, Span
+from mainspring.schemas import EVENT_TYPES, Codec
+from mainspring.schemas.attempts import AttemptHeartbeat
+from mainspring.schemas.common import Cause, CauseSource
+from mainspring.schemas.dead_letters import DeadLetter
+from mainspring.schemas.followups import ForwardedCommand
+from mainspring.schemas.logs import LogCaptured
+from mainspring.topics import Topic, partition_for
+
+__all__ = ["dead_letters", "history", "job_logs"]
+
+
+def history(source: LogSource, codec: Codec, job_id: str, *, heartbeats: bool = False) -> tuple[LogRecord, ...]:
+    """What was asked, reported, decided and captured about a job, in order: each input before the event that it caused.
+
+    `heartbeats` adds the heartbeats that name the job, which are many. Reads the job's partition of each topic from its
+    beginning; what retention removed is missing. Empty when no topic tells of the job. Raises LogError.
+    """
+    topology = source.topology
+    found: list[LogRecord] = []
+    for topic in (topology.commands, topology.followups, topology.attempts, topology.events, topology.logs):
+        found.extend(_of_key(source, codec, topic, job_id))
+    found.extend(_forwarded(source, codec, found))
+    found.extend(record for record in dead_letters(source, codec) if record.key == job_id.encode())
+    if heartbeats:
+        found.extend(_heartbeats(source, codec, job_id))
+    return _in_order(found, source)
+
+
+def job_logs(source: LogSource, codec: Codec, job_id: str) -> tuple[LogCaptured, ...]:
+    """What the attempts of a job wrote, the first attempt first. Empty when nothing was captured, or is kept no more."""
+    records = _of_key(source, codec, source.topology.logs, job_id)
+    logs = [each.record for each in records if type(each.record) is LogCaptured]
+    return tuple(sorted(logs, key=lambda log: (log.attempt, log.reported_at_ms)))
+
+
+def dead_letters(source: LogSource, codec: Codec) -> Iterator[LogRecord]:
+    """All records that were put aside, the oldest first; `record` is the DeadLetter."""
+    topic = source.topology.dead_letters
+    spans = source.spans([topic])
+    for partition in range(topic.partitions):
+        for batch in source.read(topic, partition, spans[topic.name, partition]):
+            for raw in batch:
+                record = decoded(codec, topic.name, partition, raw)
+                if type(record.record) is DeadLetter:
+                    yield record
+
+
+def _of_key(source: LogSource, codec: Codec, topic: Topic, job_id: str) -> Iterator[LogRecord]:
+    key = job_id.encode()
+    partition = partition_for(key, topic.partitions)
+    span = source.spans([topic])[topic.name, partition]
+    for batch in source.read(topic, partition, span):
+        for raw in batch:
+            if raw.key == key:
+                yield decoded(codec, topic.name, partition, raw)
+
+
+def _forwarded(source: LogSource, codec: Codec, found: Iterable[LogRecord]) -> Iterator[LogRecord]:
+    """The commands that arrived on another partition and were sent on from there."""
+    commands = source.topology.commands
+    for each in found:
+        if type(each.record) is not ForwardedCommand or each.record.topic != commands.name:
+            continue
+        original = each.record
+        span = source.spans([commands])[commands.name, original.partition]
+        if not span.start <= original.offset < span.end:
+            continue
+        one = Span(start=original.offset, end=original.offset + 1)
+        for batch in source.read(commands, original.partition, one):
+            for raw in batch:
+                yield decoded(codec, commands.name, original.partition, raw)
+
+
+def _heartbeats(source: LogSource, codec: Codec, job_id: str) -> Iterator[LogRecord]:
+    topic = source.topology.attempts
+    partition = partition_for(job_id.encode(), topic.partitions)
+    for batch in source.read(topic, partition, source.spans([topic])[topic.name, partition]):
+        for raw in batch:
+            record = decoded(codec, topic.name, partition, raw)
+            beat = record.record
+            if type(beat) is AttemptHeartbeat and any(held.job_id == job_id for held in beat.attempts):
+                yield record
+
+
+def _in_order(found: Iterable[LogRecord], source: LogSource) -> tuple[LogRecord, ...]:
+    """By time; an input that a skewed clock puts behind the event that it caused is moved before it."""
+    records = list(found)
+    topology = source.topology
+    topics = {
+        CauseSource.COMMANDS: topology.commands.name,
+        CauseSource.FOLLOWUPS: topology.followups.name,
+        CauseSource.ATTEMPTS: topology.attempts.name,
+    }
+    rank = {
+        topic.name: number
+        for number, topic in enumerate(
+            (topology.commands, topology.followups, topology.attempts, topology.events, topology.logs)
+        )
+    }
+    decided_at: dict[Place, int] = {}
+    for each in records:
+        if type(each.record) in EVENT_TYPES:
+            cause: Cause = each.record.cause  # type: ignore[union-attr]  # EVENT_TYPES holds the members of Event
+            if cause.source in topics:
+                place = Place(topic=topics[cause.source], partition=cause.partition, offset=cause.offset)
+                decided_at[place] = min(each.timestamp_ms, decided_at.get(place, each.timestamp_ms))
+
+    def key(each: LogRecord) -> tuple[int, int, int, int]:
+        time_ms = min(each.timestamp_ms, decided_at.get(each.place, each.timestamp_ms))
+        return time_ms, rank.get(each.place.topic, len(rank)), each.place.partition, each.place.offset
+
+    return tuple(sorted(records, key=key))
