@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -59,8 +59,8 @@ class FakeJob:
 class FakeScheduler:
     """Reads `commands` in a thread and writes `events`.
 
-    The name of a job says what becomes of it: `ok` (returns its payload), `fail`, `lost`, `timeout`, `hang` (runs until it
-    is finished by `finish`), `wait` (never starts); `mute` is not answered at all, `refuse` is rejected.
+    The name of a job says what becomes of it: `ok` (returns its payload), `fail`, `lost`, `timeout`, `hang` (runs until
+    `finish` ends it), `wait` (never starts); `mute` is not answered at all, `refuse` is rejected.
     """
 
     bootstrap: str
@@ -68,7 +68,6 @@ class FakeScheduler:
     codec: Codec = field(default_factory=Codec.embedded)
     jobs: dict[str, FakeJob] = field(default_factory=dict)
     commands: list[Any] = field(default_factory=list)
-    headers: list[list[tuple[str, bytes]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._stop = threading.Event()
@@ -77,7 +76,7 @@ class FakeScheduler:
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
-    def __enter__(self) -> FakeScheduler:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -106,11 +105,11 @@ class FakeScheduler:
             for message in consumer.consume(1000, 0.02):
                 if message.error() is not None:
                     continue
-                command: Any = self.codec.decode(message.value())
-                cause = Cause(source=CauseSource.COMMANDS, partition=message.partition(), offset=message.offset())
+                command: Any = self.codec.decode(message.value() or b"")
+                place = TopicPartition(topic, message.partition() or 0, message.offset() or 0)
+                cause = Cause(source=CauseSource.COMMANDS, partition=place.partition, offset=place.offset)
                 with self._lock:
                     self.commands.append(command)
-                    self.headers.append(message.headers() or [])
                     self._answer(command, cause)
             self._producer.poll(0)
         consumer.close()

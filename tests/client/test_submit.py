@@ -31,14 +31,18 @@ def read_commands(bootstrap: str, topology: Topology) -> list[tuple[SubmitJob, i
         }
     )
     consumer.assign([TopicPartition(topology.commands.name, p, 0) for p in range(topology.partitions)])
-    found, ends = [], 0
+    found: list[tuple[SubmitJob, int, dict[str, bytes]]] = []
+    ends = 0
     while ends < topology.partitions:
         message = consumer.poll(10)
         assert message is not None, "the broker fell silent"
         if message.error() is not None:
             ends += 1
         else:
-            found.append((codec.decode(message.value()), message.partition(), dict(message.headers() or [])))
+            command = codec.decode(message.value() or b"")
+            assert isinstance(command, SubmitJob)
+            headers = {name: value for name, value in dict(message.headers() or []).items() if isinstance(value, bytes)}
+            found.append((command, message.partition() or 0, headers))
     consumer.close()
     return found
 
