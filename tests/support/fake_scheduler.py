@@ -133,7 +133,7 @@ class FakeScheduler:
         while not self._ending.is_set():
             for message in self._consumer.consume(100, 0.02):
                 assert message.error() is None, message.error()
-                record = CODEC.decode(message.value())
+                record = CODEC.decode(message.value() or b"")
                 with self._changed:
                     self.seen.append(record)
                     self._changed.notify_all()

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import psutil
@@ -69,6 +70,14 @@ def run(executor: JobExecutor, *attempts: Attempt) -> list[Attempt]:
     until(executor, lambda: all(attempt.returned for attempt in attempts))
     executor.collect()
     return list(attempts)
+
+
+def has_outcome(attempt: Attempt) -> bool:
+    return attempt.outcome is not None
+
+
+def is_over(executor: JobExecutor, attempt: Attempt) -> bool:
+    return attempt.returned and executor.running == 0
 
 
 def kind_of(attempt: Attempt) -> OutcomeKind | None:
@@ -225,9 +234,9 @@ def test_ten_time_outs_on_few_slots_leave_every_slot_usable(executor: JobExecuto
     for _ in range(10):
         late = attempt_of("t_wait", timeout_ms=5)
         executor.invoke([late])
-        until(executor, lambda late=late: late.outcome is not None)
+        until(executor, partial(has_outcome, late))
         worker_jobs.gate.set()
-        until(executor, lambda late=late: late.returned and executor.running == 0)
+        until(executor, partial(is_over, executor, late))
         worker_jobs.gate.clear()
     quick = [attempt_of("t_echo", value=n) for n in range(4)]
     assert {kind_of(attempt) for attempt in run(executor, *quick)} == {OutcomeKind.SUCCEEDED}

@@ -41,6 +41,9 @@ class JobCall:
 class JobFunction(Generic[P, R]):
     """A function that is a handler too. Calling it runs it here and now, as a test wants; `job()` makes a job of it."""
 
+    __name__: str
+    __qualname__: str
+
     def __init__(self, function: Callable[P, R], handler: Handler) -> None:
         update_wrapper(self, function)
         self._function = function

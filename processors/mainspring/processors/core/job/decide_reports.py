@@ -103,13 +103,19 @@ def _completed(state: JobState, report: AttemptSucceeded, context: Context) -> J
 def _failed(state: JobState, spec: JobSpec, report: AttemptFailed, context: Context) -> Event:
     error = _clipped(report.error)
     if not report.retryable or state.retries >= spec.max_retries:
-        return _failed_for_good(state, FailReason.FAILED, error, context)
+        return _failed_for_good(state, _fail_reason(report), error, context)
     delay_ms = report.retry_delay_ms
     if delay_ms is None:
         delay_ms = retry_delay_ms(spec, state.retries + 1, context.seed)
     # An error's own delay is the handler's business, yet it may not be in the past or beyond every clock.
     delay_ms = min(max(0, delay_ms), RETRY_DELAY_MAX_MS)
     return retry_scheduled(state, RetryReason.FAILED, delay_ms, context, error=error)
+
+
+def _fail_reason(report: AttemptFailed) -> FailReason:
+    # A result over the limit never travels: our workers tell of it by the type of the error.
+    too_large = not report.retryable and report.error.type.endswith("ResultTooLargeError")
+    return FailReason.RESULT_TOO_LARGE if too_large else FailReason.FAILED
 
 
 def _timed_out(state: JobState, spec: JobSpec, report: AttemptTimedOut, context: Context) -> Event:
