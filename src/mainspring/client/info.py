@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mainspring.client.progress import Progress
 from mainspring.jobs.policy import RetryPolicy
 from mainspring.schemas.common import AttemptError, JobStatus, Priority
-from mainspring.schemas.events import JobCancelled, JobCompleted, JobFailed
+from mainspring.schemas.events import JobCancelled, JobCompleted, JobFailed, JobTimedOut
 from mainspring.schemas.job import JobSpec
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ class JobInfo:
     """One job at one moment. Durations are seconds, instants aware datetimes in UTC.
 
     `attempts` counts the attempts started, `run_at` is when it is (or was) due next, `revision` counts its transitions.
-    `result` is decoded; `ended_code`, `ended_by` and `ended_reason` say how a job ended that did not complete.
+    `result` is decoded; `error` is the last one that an attempt raised (with its traceback only when read from the log);
+    `worker_id` is where the last attempt started; `cancel_requested` says that a cancel was accepted; `ended_code`,
+    `ended_by` and `ended_reason` say how a job ended that did not complete.
     """
 
     job_id: str
@@ -165,6 +167,8 @@ def _retry(spec: Mapping[str, Any]) -> RetryPolicy:
 def _ended_code(end: object) -> str | None:
     if isinstance(end, JobFailed):
         return end.reason
+    if isinstance(end, JobTimedOut):
+        return JobStatus.TIMED_OUT.name
     return end.cancel_code if isinstance(end, JobCancelled) else None
 
 

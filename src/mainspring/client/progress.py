@@ -144,13 +144,15 @@ class Progress:
                 self.status, self.attempts, self.worker_id = JobStatus.RUNNING, event.attempt, event.worker_id
                 self.started_at_ms = event.decided_at_ms
             case JobRetryScheduled():
-                self.status, self.due_at_ms, self.error = JobStatus.RETRY_WAIT, event.due_at_ms, event.error
-                self.worker_id = None
+                self.status, self.due_at_ms, self.started_at_ms = JobStatus.RETRY_WAIT, event.due_at_ms, None
+                self.error = event.error or self.error
             case JobRescheduled():
                 self.due_at_ms = event.due_at_ms
             case JobCancelRequested():
                 self.cancel_requested = True
             case JobCompleted() | JobFailed() | JobTimedOut() | JobCancelled():
                 if isinstance(event, JobFailed):
-                    self.error = event.error
-                self.status, self.terminal, self.worker_id = status_of(event), event, None
+                    self.error = event.error or self.error
+                if isinstance(event, JobCancelled) and event.command_id is not None:
+                    self.cancel_requested = True
+                self.status, self.terminal = status_of(event), event

@@ -38,7 +38,7 @@ def scan(
                 if error is None:
                     if message.key() == key and (event := decode(cast(bytes, message.value()))) is not None:
                         found.append((event, cast(int, message.offset())))
-                elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
+                elif error.code() == KafkaError._PARTITION_EOF:
                     return found, cast(int, message.offset())
                 elif message.partition() == partition and not error.retriable():
                     raise EventsUnavailableError(f"{topic}[{partition}]", error.str())

@@ -280,7 +280,7 @@ class EventTail:
 
     def _trouble(self, partition: int, message: Message, error: KafkaError) -> list[Resolution]:
         reading = self._reading[partition]
-        if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
+        if error.code() == KafkaError._PARTITION_EOF:
             reading.position = max(reading.position, message.offset() or 0)
             return _passed(reading)
         if error.retriable():

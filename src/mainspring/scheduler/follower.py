@@ -95,7 +95,7 @@ class EventFollower:
                 event = self._decode(cast(bytes, message.value()))
                 if event is not None:
                     batch.append((event, partition))
-            elif trouble.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
+            elif trouble.code() == KafkaError._PARTITION_EOF:
                 reached[partition] = cast(int, message.offset())
             elif not trouble.retriable():
                 _log.warning("events could not be read", why=trouble.str(), partition=partition)
