@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mainspring.cli import config, dev, doctor, job, local, processes, topics, version
+from mainspring.cli import config, dev, doctor, job, local, log, processes, topics, version
 from mainspring.cli.context import Globals
 from mainspring.cli.errors import CliError, ExitCode
 
@@ -39,6 +39,7 @@ def build(*, forward: bool = True) -> typer.Typer:
     )
     app.callback()(_root)
     app.add_typer(job.app, name="job", rich_help_panel="Use")
+    app.add_typer(log.app, name="log", rich_help_panel="Use")
     app.command("dev", rich_help_panel="See it work")(dev.dev)
     if forward:
         for name, text in _FORWARDED.items():

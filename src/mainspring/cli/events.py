@@ -6,12 +6,15 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from mainspring.cli.job_page import event_summary
+from mainspring.cli.output import printable
 from mainspring.cli.show import iso, local, payload_json
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["cause_text", "event_line", "event_record", "plain", "record_style"]
+    from mainspring.log import LogRecord
+
+__all__ = ["cause_text", "event_line", "event_record", "plain", "record_json", "record_line", "record_style"]
 
 _STYLES = {
     "JobSubmitted": "cyan",
@@ -74,11 +77,45 @@ def event_line(event: Any, partition: int, offset: int, *, with_job: bool = Fals
         line.append(f"{event.job_id}  ", style="bold")
     line.append(f"rev {event.revision:<3} {partition}:{offset:<8} ", style="dim")
     line.append(f"{cause_text(event.cause):<18} ", style="dim")
-    line.append(event_summary({name: value for name, value in plain(event).items() if name not in _HEAD}))
-    return line
+    shown = {name: value for name, value in plain(event).items() if name not in _HEAD}
+    return line.append(printable(event_summary(shown)))
 
 
 def cause_text(cause: Any) -> str:
     """The input that an event was decided on: topic, partition and offset, or the timer."""
     source = cause.source.name.lower()
     return f"by {source}" if cause.offset < 0 else f"by {source} {cause.partition}:{cause.offset}"
+
+
+def record_json(record: "LogRecord") -> dict[str, Any]:
+    """Any record of the log as JSON: its place, time, key and type, and its own fields."""
+    return {
+        "topic": record.place.topic,
+        "partition": record.place.partition,
+        "offset": record.place.offset,
+        "at": iso(record.timestamp_ms) if record.timestamp_ms >= 0 else None,
+        "key": None if record.key is None else record.key.decode("utf-8", "backslashreplace"),
+        "type": record.type or None,
+        "record": None if record.record is None else plain(record.record),
+        "error": record.error,
+    }
+
+
+def record_line(record: "LogRecord", prefix: str) -> "Text":
+    """Any record of the log as a line: when, where, what, whose, and what it says."""
+    from rich.text import Text
+
+    place = record.place
+    line = Text(f"{local(record.timestamp_ms, ms=True) if record.timestamp_ms >= 0 else '-'}  ", style="dim")
+    line.append(f"{place.topic.removeprefix(prefix)} {place.partition}:{place.offset}".ljust(20) + "  ", style="dim")
+    kind = record.type or ("deleted" if record.value is None else "unreadable")
+    line.append(f"{kind:<{_WIDTH}}  ", style=record_style(kind))
+    key = "" if record.key is None else record.key.decode("utf-8", "backslashreplace")
+    line.append(f"{printable(key)}  ", style="bold")
+    if record.record is None:
+        return line.append(printable(record.error or ""))
+    fields_ = plain(record.record)
+    cause = getattr(record.record, "cause", None)
+    if cause is not None:
+        line.append(f"{cause_text(cause)}  ", style="dim")
+    return line.append(printable(event_summary({name: value for name, value in fields_.items() if name not in _HEAD})))

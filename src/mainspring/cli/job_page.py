@@ -39,6 +39,7 @@ _OUTCOME_STYLES = {
 # Fields that other columns show, or that are of no use to people.
 _QUIET = frozenset(
     {
+        "job_id",
         "spec",
         "txn",
         "seq",

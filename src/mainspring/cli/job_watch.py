@@ -1,8 +1,8 @@
-"""`mainspring job watch`: one job's life as it happens, or all jobs in a live table."""
+"""`mainspring job watch`: one job's life as it happens."""
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -10,16 +10,16 @@ from mainspring.cli.connect import open_client
 from mainspring.cli.context import settings_of
 from mainspring.cli.errors import CliError, ExitCode
 from mainspring.cli.events import event_line, event_record
-from mainspring.cli.job_read import not_found
+from mainspring.cli.log_source import live_log
 from mainspring.cli.options import Duration, JobId, duration
 from mainspring.cli.output import Output, OutputOption, print_line, stdout
-from mainspring.cli.tail import follow, tail_consumer
 
 if TYPE_CHECKING:
-    from mainspring.client import HistoryEntry
     from mainspring.settings import Settings
 
-_ENDS = {"JobCompleted", "JobFailed", "JobTimedOut", "JobCancelled"}
+_ENDS = frozenset({"JobCompleted", "JobFailed", "JobTimedOut", "JobCancelled"})
+# A job that was submitted a moment ago may not be decided yet.
+_FIRST_EVENT_S = 5.0
 
 
 def watch(
@@ -35,59 +35,60 @@ def watch(
 
     Exit codes: 0 when it completed, 1 when it ended otherwise, 3 when there is none, 5 when --timeout ends first.
     """
-    deadline = None if timeout is None else time.monotonic() + timeout.total_seconds()
-    end = None
-    for entry in _entries(settings_of(ctx), job_id, deadline):
+    kinds = set()
+    for seen in _events(settings_of(ctx), job_id, None if timeout is None else timeout.total_seconds()):
+        kinds.add(type(seen.event).__name__)
         if output is Output.JSON:
-            print_line(event_record(entry.event, entry.partition, entry.offset))
+            print_line(event_record(*seen))
         else:
-            stdout().print(event_line(entry.event, entry.partition, entry.offset), soft_wrap=True)
-        kind = type(entry.event).__name__
-        end = kind if kind in _ENDS else end
-    if end != "JobCompleted":
+            stdout().print(event_line(*seen), soft_wrap=True)
+    if not kinds:
+        raise CliError(
+            f"The log tells of no job {job_id!r}.",
+            hint="Check the id and topics.prefix; a command that no scheduler has read yet is not decided.",
+            code=ExitCode.NOT_FOUND,
+        )
+    if not kinds & _ENDS:
+        raise CliError(f"Job {job_id!r} has not ended yet.", hint="It goes on; watch it again.", code=ExitCode.TIMEOUT)
+    if "JobCompleted" not in kinds:
         raise typer.Exit(ExitCode.FAILURE)
 
 
-def _entries(settings: "Settings", job_id: str, deadline: float | None) -> Iterator["HistoryEntry"]:
-    """The events of the job so far, then those to come, until one ends it."""
-    from mainspring.client import HistoryEntry
+class _Seen(NamedTuple):
+    event: Any
+    partition: int
+    offset: int
+
+
+def _events(settings: "Settings", job_id: str, timeout_s: float | None) -> Iterator[_Seen]:
+    """The events of the job so far, then those to come, until one ends it or the time is over."""
     from mainspring.topics import partition_for
 
-    topology, codec = settings.topology(), settings.codec()
-    topic, key = topology.events.name, job_id.encode()
-    partition = partition_for(key, topology.partitions)
-    consumer = tail_consumer(settings)
-    try:
-        # The end is asked for before the history is read: what comes in between is seen twice and shown once.
-        start = _end(consumer, topic, partition)
+    codec, key = settings.codec(), job_id.encode()
+    started = time.monotonic()
+    last = -1
+    with live_log(settings) as log:
+        topic = log.topology.events
+        partition = partition_for(key, topic.partitions)
+        # The end is asked for before the history is read: what comes in between is read twice and shown once.
+        end = log.spans([topic])[topic.name, partition].end
         with open_client(settings) as client:
-            history = list(client.history(job_id))
-        yield from history
+            history = client.history(job_id)
+        for entry in history:
+            last = entry.offset
+            yield _Seen(entry.event, entry.partition, entry.offset)
         # Refusals of later commands may stand behind the end.
         if any(type(entry.event).__name__ in _ENDS for entry in history):
             return
-        seen = history[-1].offset if history else -1
-        for message in follow(consumer, {(topic, partition): start}):
-            if deadline is not None and time.monotonic() > deadline:
-                raise CliError(f"Job {job_id!r} has not ended yet.", hint="Watch it again.", code=ExitCode.TIMEOUT)
-            if message is None:
-                if not history:
-                    raise not_found(job_id)
-                continue
-            offset: Any = message.offset()
-            value = message.value()
-            if message.key() != key or value is None or offset <= seen:
-                continue
-            entry: Any = HistoryEntry(partition, offset, codec.decode(value))  # type: ignore[arg-type]  # events hold events only
-            yield entry
-            if type(entry.event).__name__ in _ENDS:
-                return
-    finally:
-        consumer.close()
 
+        def is_over() -> bool:
+            patience_s = _FIRST_EVENT_S if last < 0 and timeout_s is None else timeout_s
+            return patience_s is not None and time.monotonic() - started > patience_s
 
-def _end(consumer: Any, topic: str, partition: int) -> int:
-    from confluent_kafka import TopicPartition
-
-    _, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)
-    return int(high)
+        for _, _, raw in log.follow({(topic.name, partition): end}, is_over):
+            if raw.key == key and raw.value is not None and raw.offset > last:
+                last = raw.offset
+                event = codec.decode(raw.value)
+                yield _Seen(event, partition, raw.offset)
+                if type(event).__name__ in _ENDS:
+                    return

@@ -99,3 +99,11 @@ class OrderName(StrEnum):
     OLDEST = "oldest"
     DUE = "due"
     FINISHED = "finished"
+
+
+class FormatName(StrEnum):
+    """The forms of an export."""
+
+    JSONL = "jsonl"
+    AVRO = "avro"
+    CSV = "csv"
