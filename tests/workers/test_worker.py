@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mainspring.local import EmbeddedKafka
 from mainspring.schemas.attempts import (
     AttemptCancelled,
     AttemptClaimed,
@@ -371,3 +372,26 @@ def test_a_restarted_worker_does_not_run_again_what_was_answered(scheduler: Fake
         scheduler.wait(AttemptSucceeded, "new")
         assert {claim.job_id for claim in scheduler.all(AttemptClaimed)} == {f"j{n}" for n in range(10)} | {"new"}
         assert len(scheduler.all(AttemptClaimed)) == 11
+
+
+def test_a_report_that_meets_a_dead_broker_arrives_when_it_is_back(broker: EmbeddedKafka) -> None:
+    worker_jobs.gate.clear()
+    with fake_scheduler(broker.bootstrap, "outage.") as scheduler, working(scheduler, lease_ms=60_000):
+        scheduler.offer("t_wait", job_id="j")
+        scheduler.wait(AttemptHeartbeat, "j")
+        broker.kill()
+        worker_jobs.gate.set()
+        broker.restart()
+        assert scheduler.wait(AttemptSucceeded, "j").result == b'"late"'
+        scheduler.offer("a_echo", job_id="after")
+        scheduler.wait(AttemptSucceeded, "after")
+
+
+def test_a_worker_without_contact_for_a_lease_stops_what_it_runs(broker: EmbeddedKafka) -> None:
+    with fake_scheduler(broker.bootstrap, "silence.") as scheduler, working(scheduler, lease_ms=2_000) as worker:
+        scheduler.offer("a_wait", job_id="j")
+        scheduler.wait(AttemptHeartbeat, "j")
+        broker.pause()
+        eventually(lambda: worker.status().running == 0)
+        broker.resume()
+        assert scheduler.wait(AttemptReleased, "j").reason == "LEASE_AT_RISK"

@@ -244,13 +244,18 @@ class Worker:
         self._outbox.send(self._topics[role], record.job_id.encode(), self._config.codec.encode(record))
 
     def _close(self) -> None:
-        """In the order that matters: no lease is renewed, no code runs, then what is left is handed back."""
+        """In the order that matters: no code runs, what is left is handed back, and nothing renews a lease any more."""
+        holdings = self._holdings
+        holdings.draining = True
+        holdings.stop_all(StopReason.DRAINING)
+        try:
+            self._executor.shutdown(STOP_S)
+        except Exception:
+            log.exception("the executors did not end cleanly")
+        holdings.ended(self._executor.collect(), time.monotonic())
         self._abandoned = self._executor.running
-        self._executor_shutdown()
-        now = time.monotonic()
-        self._holdings.ended(self._executor.collect(), now)
-        if self._config.exits or not self._executor.running:
-            self._holdings.release_rest()
+        if self._config.exits or not self._abandoned:
+            holdings.release_rest()
         left = self._outbox.flush(self._config.flush_ms / 1000)
         if left:
             log.error("%d reports could not be delivered; the leases of their attempts will expire", left)
@@ -258,9 +263,3 @@ class Worker:
         for inbox in (self._offers, self._signals):
             if inbox is not None:
                 inbox.close()
-
-    def _executor_shutdown(self) -> None:
-        try:
-            self._executor.shutdown(STOP_S)
-        except Exception:
-            log.exception("the executors did not end cleanly")

@@ -1,10 +1,12 @@
 """Running attempts: on an event loop, in threads, in processes, behind one `JobExecutor`."""
 
+import contextlib
 import heapq
 import itertools
 import logging
 import time
 from collections.abc import Sequence
+from functools import partial
 from queue import Empty, SimpleQueue
 
 from mainspring.jobs.models import ConcurrencyModel
@@ -45,14 +47,18 @@ class JobExecutor:
         self._processes = ProcessExecutor(self._ended.put, slots)
         self._expiries: list[tuple[float, int, Attempt]] = []
         self._tie = itertools.count()
+        self._ending = contextlib.ExitStack()
+        self._is_hooked = False
 
     def start(self) -> None:
         """Starts the back ends, routes the output and runs the start hooks. Raises what a hook raises."""
         self._registry.prepare()
         capture.install()
+        self._ending.callback(capture.uninstall)
         self._loop.start()
         self._processes.start()
         hooks.start(self._registry.apps, self._loop.wait_for)
+        self._is_hooked = True
 
     def invoke(self, attempts: Sequence[Attempt]) -> None:
         """Begins attempts. Raises RuntimeError beyond the slots: the caller counts them."""
@@ -107,13 +113,12 @@ class JobExecutor:
 
     def shutdown(self, patience_s: float) -> None:
         """Runs the stop hooks, ends the back ends; what does not end is left to die with the process."""
-        try:
-            hooks.stop(self._registry.apps, self._loop.wait_for)
-        finally:
+        with self._ending:
+            if self._is_hooked:
+                hooks.stop(self._registry.apps, partial(self._loop.wait_for, patience_s=patience_s))
             self._processes.shutdown(patience_s)
             self._loop.shutdown(patience_s)
             self._threads.shutdown(patience_s)
-            capture.uninstall()
 
     def _backends(self) -> tuple[tuple[ConcurrencyModel, EventLoopExecutor | ThreadExecutor | ProcessExecutor], ...]:
         return (

@@ -28,9 +28,9 @@ class EventLoopExecutor:
         """Starts the loop's thread."""
         self._thread.start()
 
-    def wait_for(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Runs a coroutine on the loop and waits for it; for hooks."""
-        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+    def wait_for(self, coroutine: Coroutine[Any, Any, None], patience_s: float | None = None) -> None:
+        """Runs a coroutine on the loop and waits for it; for hooks. Raises TimeoutError when patience ends."""
+        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(patience_s)
 
     def submit(self, attempts: Sequence[Attempt]) -> None:
         """Begins attempts; returns at once."""
@@ -43,6 +43,7 @@ class EventLoopExecutor:
     def shutdown(self, patience_s: float) -> None:
         """Cancels what still runs, and ends the loop. A handler that blocks the loop is left behind."""
         if not self._thread.is_alive():
+            self._loop.close()
             return
         self._loop.call_soon_threadsafe(self._end)
         self._thread.join(patience_s)

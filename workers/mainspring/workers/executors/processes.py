@@ -17,14 +17,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
 from mainspring.jobs.errors import ProcessDiedError
 from mainspring.schemas.common import AttemptError
 from mainspring.workers.attempt import Attempt, Outcome, OutcomeKind, StopReason
 from mainspring.workers.capture import Capture
-from mainspring.workers.executors.frames import MAIN_ALIAS, Frame, FrameBuffer, FrameKind, pack
+from mainspring.workers.executors.child_process import ChildProcess, run_frame
+from mainspring.workers.executors.frames import Frame, FrameKind, pack
 from mainspring.workers.failures import failed, stopped
 
 __all__ = ["ProcessExecutor"]
@@ -36,53 +35,6 @@ CANCEL_GRACE_S = 0.5
 IDLE_S = 300.0
 """An idle child is kept so long: its start costs some 200 ms, its memory some 40 MB."""
 _READ_BYTES = 1 << 16
-_CHILD = f"import sys; from {__package__}.child import main; sys.exit(main(sys.argv[1:]))"
-
-
-class _Child:
-    """A process and what is known of it."""
-
-    def __init__(self, init: bytes) -> None:
-        ours, theirs = socket.socketpair()
-        reader, writer = os.pipe()
-        try:
-            # A session of its own: Ctrl-C in the terminal is the worker's affair, and a kill reaches grandchildren too.
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", _CHILD, str(theirs.fileno()), str(os.getpid())],
-                stdin=subprocess.DEVNULL,
-                stdout=writer,
-                stderr=writer,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
-            )
-        except BaseException:
-            ours.close()
-            os.close(reader)
-            raise
-        finally:
-            theirs.close()
-            os.close(writer)
-        self.link = ours
-        self.link.settimeout(0)
-        self.output = reader
-        os.set_blocking(reader, False)
-        self.frames = FrameBuffer()
-        self.unsent = bytearray(init)
-        self.attempt: Attempt | None = None
-        self.kill_at: float | None = None
-        self.idle_since = time.monotonic()
-
-    def kill(self) -> None:
-        """Kills the process and whatever it has started."""
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            self.process.kill()
-
-    def close(self) -> None:
-        self.link.close()
-        os.close(self.output)
 
 
 class ProcessExecutor:
@@ -91,7 +43,7 @@ class ProcessExecutor:
     def __init__(self, done: Callable[[Attempt], None], processes_max: int) -> None:
         self._done = done
         self._processes_max = processes_max
-        self._children: list[_Child] = []
+        self._children: list[ChildProcess] = []
         self._waiting: deque[Attempt] = deque()
         self._orders: deque[Callable[[], None]] = deque()
         self._selector = selectors.DefaultSelector()
@@ -100,10 +52,6 @@ class ProcessExecutor:
         self._wake_writer.settimeout(0)
         self._ending_at: float | None = None
         self._thread = threading.Thread(target=self._serve, name="mainspring-processes", daemon=True)
-        self._init = pack(
-            FrameKind.INIT,
-            {"path": sys.path, "main_path": _main_path(), "log_level": logging.root.getEffectiveLevel()},
-        )
 
     def start(self) -> None:
         """Starts the thread; children start with their first attempt."""
@@ -126,6 +74,7 @@ class ProcessExecutor:
     def shutdown(self, patience_s: float) -> None:
         """Lets idle children run their stop hooks, kills what is left after `patience_s`."""
         if not self._thread.is_alive():
+            self._close()
             return
         self._order(lambda: self._begin_end(patience_s))
         self._thread.join(patience_s + 5.0)
@@ -139,6 +88,9 @@ class ProcessExecutor:
             except Exception:  # one broken child must not take the others along
                 log.exception("the process executor met an unexpected error and goes on")
                 time.sleep(0.1)
+        self._close()
+
+    def _close(self) -> None:
         self._selector.close()
         self._wake_reader.close()
         self._wake_writer.close()
@@ -204,11 +156,11 @@ class ProcessExecutor:
             attempt.started_at_ms = int(time.time() * 1000)
             attempt.running = True
             child.attempt = attempt
-            child.unsent += pack(FrameKind.RUN, _head(attempt), attempt.payload)
+            child.unsent += run_frame(attempt)
             self._write(child)
 
-    def _spawn(self) -> _Child:
-        child = _Child(self._init)
+    def _spawn(self) -> ChildProcess:
+        child = ChildProcess()
         self._children.append(child)
         self._selector.register(child.link, selectors.EVENT_READ | selectors.EVENT_WRITE, (child, "link"))
         self._selector.register(child.output, selectors.EVENT_READ, (child, "output"))
@@ -230,7 +182,7 @@ class ProcessExecutor:
                     self._write(child)
                 return
 
-    def _write(self, child: _Child) -> None:
+    def _write(self, child: ChildProcess) -> None:
         try:
             while child.unsent:
                 del child.unsent[: child.link.send(child.unsent)]
@@ -241,7 +193,7 @@ class ProcessExecutor:
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if child.unsent else 0)
         self._selector.modify(child.link, events, (child, "link"))
 
-    def _read(self, child: _Child) -> None:
+    def _read(self, child: ChildProcess) -> None:
         try:
             data = child.link.recv(_READ_BYTES)
         except BlockingIOError:
@@ -254,7 +206,7 @@ class ProcessExecutor:
         for frame in child.frames.feed(data):
             self._hear(child, frame)
 
-    def _hear(self, child: _Child, frame: Frame) -> None:
+    def _hear(self, child: ChildProcess, frame: Frame) -> None:
         kind, head, body = frame
         attempt = child.attempt
         if attempt is None:
@@ -285,7 +237,7 @@ class ProcessExecutor:
             )
         self._finish(attempt, outcome)
 
-    def _read_output(self, child: _Child) -> None:
+    def _read_output(self, child: ChildProcess) -> None:
         while True:
             try:
                 data = os.read(child.output, _READ_BYTES)
@@ -316,7 +268,7 @@ class ProcessExecutor:
             elif child.attempt is None and now - child.idle_since >= IDLE_S and self._ending_at is None:
                 self._say_exit(child)
 
-    def _bury(self, child: _Child) -> None:
+    def _bury(self, child: ChildProcess) -> None:
         self._read_output(child)
         self._children.remove(child)
         for fileobj in (child.link, child.output):
@@ -355,38 +307,7 @@ class ProcessExecutor:
                 child.attempt.stop_reason = child.attempt.stop_reason or StopReason.DRAINING
                 child.kill_at = 0.0
 
-    def _say_exit(self, child: _Child) -> None:
+    def _say_exit(self, child: ChildProcess) -> None:
         child.kill_at = time.monotonic() + 5.0
         child.unsent += pack(FrameKind.EXIT)
         self._write(child)
-
-
-def _main_path() -> str | None:
-    """The script to import for jobs of `__main__`; None where the main module is a module with a name."""
-    main = sys.modules.get("__main__")
-    path = getattr(main, "__file__", None)
-    if not path or getattr(main, "__spec__", None) is not None:
-        return None
-    script = Path(path).absolute()
-    return str(script) if script.is_file() else None
-
-
-def _head(attempt: Attempt) -> dict[str, Any]:
-    context = attempt.context
-    reference = attempt.handler.reference or ""
-    if reference.startswith("__main__:"):
-        reference = MAIN_ALIAS + reference.removeprefix("__main__")
-    return {
-        "reference": reference,
-        "job_id": context.job_id,
-        "name": context.name,
-        "attempt": context.attempt,
-        "queue": context.queue,
-        "priority": int(context.priority),
-        "tenant": context.tenant,
-        "tags": context.tags,
-        "due_at_ms": context.due_at_ms,
-        "deadline_ms": context.deadline_ms,
-        "times_out_at_ms": context.times_out_at_ms,
-        "content_type": attempt.content_type,
-    }

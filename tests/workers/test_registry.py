@@ -1,0 +1,83 @@
+"""Where a worker's handlers come from."""
+
+import subprocess
+import sys
+
+import pytest
+
+from mainspring.jobs import App, DuplicateJobNameError, JobDefinitionError
+from mainspring.jobs.models import ConcurrencyModel
+from mainspring.workers import Registry
+from mainspring.workers.registry import load_object
+from tests.support import worker_jobs
+
+
+def test_apps_and_single_handlers_add_up() -> None:
+    other = App("other")
+
+    @other.job
+    def extra() -> None: ...
+
+    registry = Registry(worker_jobs.app, extra)
+    assert registry.get("extra") is extra.handler
+    assert registry.get("a_echo") is not None
+    assert registry.get("nobody") is None
+    assert registry.apps == (worker_jobs.app, other)
+    assert registry.models == set(ConcurrencyModel)
+    assert len(registry) == len(worker_jobs.app.handlers) + 1
+
+
+def test_the_same_app_twice_is_once() -> None:
+    assert len(Registry(worker_jobs.app, worker_jobs.app).apps) == 1
+
+
+def test_one_name_from_two_apps_is_refused() -> None:
+    one, two = App("one"), App("two")
+
+    @one.job(name="same")
+    def first() -> None: ...
+
+    @two.job(name="same")
+    def second() -> None: ...
+
+    with pytest.raises(DuplicateJobNameError, match="'same'"):
+        Registry(one, two)
+
+
+def test_an_app_is_found_by_module_and_attribute() -> None:
+    assert Registry.load("tests.support.worker_jobs:app").get("a_echo") is not None
+
+
+@pytest.mark.parametrize(
+    ("reference", "words"),
+    [
+        ("no_such_module:app", "no module 'no_such_module'"),
+        ("tests.support.worker_jobs:nothing", "has no 'nothing'"),
+        ("tests.support.worker_jobs", "write module:attribute"),
+        (":app", "write module:attribute"),
+        ("tests.support.worker_jobs:gate", "not an App"),
+    ],
+)
+def test_a_reference_that_leads_nowhere_says_which_half_is_wrong(reference: str, words: str) -> None:
+    with pytest.raises(JobDefinitionError, match=words):
+        Registry.load(reference)
+
+
+def test_a_module_that_cannot_be_imported_shows_its_own_error(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with open(f"{tmp_path}/broken_module_of_a_user.py", "w", encoding="utf-8") as module:  # noqa: PTH123  # one line
+        module.write("import a_module_that_is_not_there\n")
+    with pytest.raises(ModuleNotFoundError, match="a_module_that_is_not_there"):
+        load_object("broken_module_of_a_user:app")
+
+
+def test_neither_the_registry_nor_a_process_child_imports_kafka() -> None:
+    code = (
+        "import sys, mainspring.workers, mainspring.workers.executors.child\n"
+        "heavy = {'confluent_kafka', 'fastavro', 'sqlalchemy', 'rocksdict'} & set(sys.modules)\n"
+        "sys.exit(str(heavy) if heavy else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
