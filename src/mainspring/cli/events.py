@@ -78,7 +78,7 @@ def event_line(event: Any, partition: int, offset: int, *, with_job: bool = Fals
     line.append(f"rev {event.revision:<3} {partition}:{offset:<8} ", style="dim")
     line.append(f"{cause_text(event.cause):<18} ", style="dim")
     shown = {name: value for name, value in plain(event).items() if name not in _HEAD}
-    return line.append(printable(event_summary(shown)))
+    return line.append(printable(event_summary(shown, event.decided_at_ms)))
 
 
 def cause_text(cause: Any) -> str:
@@ -114,8 +114,8 @@ def record_line(record: "LogRecord", prefix: str) -> "Text":
     line.append(f"{printable(key)}  ", style="bold")
     if record.record is None:
         return line.append(printable(record.error or ""))
-    fields_ = plain(record.record)
     cause = getattr(record.record, "cause", None)
     if cause is not None:
         line.append(f"{cause_text(cause)}  ", style="dim")
-    return line.append(printable(event_summary({name: value for name, value in fields_.items() if name not in _HEAD})))
+    shown = {name: value for name, value in plain(record.record).items() if name not in _HEAD}
+    return line.append(printable(event_summary(shown, record.timestamp_ms)))

@@ -37,6 +37,7 @@ _OUTCOME_STYLES = {
     "CANCELLED": "bright_black",
 }
 # Fields that other columns show, or that are of no use to people.
+_NEAR_MS = 12 * 3_600_000
 _QUIET = frozenset(
     {
         "job_id",
@@ -66,20 +67,25 @@ def print_page(job: "JobDetail", attempts: Sequence["AttemptRecord"], events: Se
         print_table(_EVENTS, (_event(event, first_ms) for event in events))
 
 
-def event_summary(data: dict[str, Any]) -> str:
-    """What an event says beyond its type, on one line."""
+def event_summary(data: dict[str, Any], near_ms: int) -> str:
+    """What a record says beyond its type, on one line; times within hours of `near_ms` without their date."""
     parts = []
     for name, value in data.items():
         if name in _QUIET or value in (None, "", [], {}):
             continue
         if name.endswith("_at_ms") and isinstance(value, int):
-            parts.append(f"{name.removesuffix('_at_ms')} {local(value, ms=True)}")
+            parts.append(f"{name.removesuffix('_at_ms')} {_time(value, near_ms)}")
         else:
             parts.append(f"{name}={value if isinstance(value, str) else json.dumps(value)}")
     error = data.get("error")
     if isinstance(error, dict):
         parts.append(f"{error.get('type')}: {str(error.get('message')).partition(chr(10))[0]}")
     return " ".join(parts)
+
+
+def _time(at_ms: int, near_ms: int) -> str:
+    shown = local(at_ms, ms=True)
+    return shown.split(" ")[1] if abs(at_ms - near_ms) < _NEAR_MS else shown
 
 
 def _section(title: str) -> None:
@@ -159,5 +165,5 @@ def _event(event: "EventRecord", first_ms: int) -> list[Any]:
         until(first_ms, event.decided_at_ms),
         f"{event.partition}:{event.offset}",
         cause if event.cause_offset < 0 else f"{cause} {event.cause_partition}:{event.cause_offset}",
-        event_summary(dict(event.data)),
+        event_summary(dict(event.data), event.decided_at_ms),
     ]

@@ -80,7 +80,7 @@ def list_(
     )
     print_table(COLUMNS, (summary_row(job, now_ms) for job in page.jobs), empty=empty)
     if counts.total:
-        note(_counts(counts))
+        note("\n" + counts_text(counts))
     if page.next_cursor:
         note(f"[dim]More: --cursor {page.next_cursor}[/]")
 
@@ -111,10 +111,13 @@ def not_found(job_id: str) -> CliError:
     )
 
 
-def _counts(counts: "JobCounts") -> str:
+def counts_text(counts: "JobCounts") -> str:
+    """How many jobs there are in each state, on a line (rich markup); empty when there are none."""
+    if not counts.total:
+        return ""
     parts = [
         f"[{STATUS_STYLES[status.name]}]{number} {status.name}[/]"
         for status, number in sorted(counts.by_status.items())
         if number
     ]
-    return f"\n[dim]{counts.total} jobs in all:[/] " + "[dim],[/] ".join(parts)
+    return f"[dim]{counts.total} jobs in all:[/] " + "[dim],[/] ".join(parts)

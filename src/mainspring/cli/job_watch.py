@@ -1,7 +1,9 @@
-"""`mainspring job watch`: one job's life as it happens."""
+"""`mainspring job watch`: one job's life as it happens, or all jobs in a live table."""
 
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -9,9 +11,9 @@ import typer
 from mainspring.cli.connect import open_client
 from mainspring.cli.context import settings_of
 from mainspring.cli.errors import CliError, ExitCode
-from mainspring.cli.events import event_line, event_record
+from mainspring.cli.events import event_line, event_record, record_style
 from mainspring.cli.log_source import live_log
-from mainspring.cli.options import Duration, JobId, duration
+from mainspring.cli.options import Duration, duration
 from mainspring.cli.output import Output, OutputOption, print_line, stdout
 
 if TYPE_CHECKING:
@@ -20,28 +22,59 @@ if TYPE_CHECKING:
 _ENDS = frozenset({"JobCompleted", "JobFailed", "JobTimedOut", "JobCancelled"})
 # A job that was submitted a moment ago may not be decided yet.
 _FIRST_EVENT_S = 5.0
+_WAITING = {
+    "JobSubmitted": "waits to be started",
+    "JobStarted": "is running",
+    "JobRetryScheduled": "waits to be tried again",
+    "JobRescheduled": "waits for its new time",
+    "JobCancelRequested": "was asked to stop",
+}
 
 
 def watch(
     ctx: typer.Context,
-    job_id: JobId,
+    job_id: Annotated[
+        str | None, typer.Argument(help="Id of the job; without one, all jobs.", metavar="[JOB_ID]", show_default=False)
+    ] = None,
     *,
     timeout: Annotated[
-        Duration, typer.Option(parser=duration, help="Give up watching after this time.", metavar="DURATION")
+        Duration, typer.Option(parser=duration, help="Stop watching after this time.", metavar="DURATION")
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Follow one job until it has ended: an event a line, out of the log itself.
+    """Follow one job until it has ended, an event a line; or all jobs, in a live table on a terminal.
 
     Exit codes: 0 when it completed, 1 when it ended otherwise, 3 when there is none, 5 when --timeout ends first.
     """
+    settings = settings_of(ctx)
+    timeout_s = None if timeout is None else timeout.total_seconds()
+    if job_id is not None:
+        _watch_one(settings, job_id, timeout_s, output)
+    elif output is Output.TABLE and sys.stdout.isatty():
+        from mainspring.cli.job_board import show_board
+
+        show_board(settings, timeout_s)
+    else:
+        _print_all(settings, timeout_s, output)
+
+
+class _Seen(NamedTuple):
+    event: Any
+    partition: int
+    offset: int
+
+
+def _watch_one(settings: "Settings", job_id: str, timeout_s: float | None, output: Output) -> None:
     kinds = set()
-    for seen in _events(settings_of(ctx), job_id, None if timeout is None else timeout.total_seconds()):
-        kinds.add(type(seen.event).__name__)
-        if output is Output.JSON:
-            print_line(event_record(*seen))
-        else:
-            stdout().print(event_line(*seen), soft_wrap=True)
+    with _spinner(output) as say:
+        for seen in _events(settings, job_id, timeout_s):
+            kind = type(seen.event).__name__
+            kinds.add(kind)
+            if output is Output.JSON:
+                print_line(event_record(*seen))
+            else:
+                stdout().print(event_line(*seen), soft_wrap=True)
+            say(kind)
     if not kinds:
         raise CliError(
             f"The log tells of no job {job_id!r}.",
@@ -54,10 +87,19 @@ def watch(
         raise typer.Exit(ExitCode.FAILURE)
 
 
-class _Seen(NamedTuple):
-    event: Any
-    partition: int
-    offset: int
+@contextmanager
+def _spinner(output: Output) -> Iterator[Callable[[str], None]]:
+    """Says below the lines what the job does now; only on a terminal."""
+    if output is Output.JSON or not sys.stdout.isatty():
+        yield lambda _kind: None
+        return
+    with stdout().status("looks for the job") as status:
+
+        def say(kind: str) -> None:
+            if kind in _WAITING:
+                status.update(f"[{record_style(kind)}]{_WAITING[kind]}[/]")
+
+        yield say
 
 
 def _events(settings: "Settings", job_id: str, timeout_s: float | None) -> Iterator[_Seen]:
@@ -92,3 +134,24 @@ def _events(settings: "Settings", job_id: str, timeout_s: float | None) -> Itera
                 yield _Seen(event, partition, raw.offset)
                 if type(event).__name__ in _ENDS:
                     return
+
+
+def _print_all(settings: "Settings", timeout_s: float | None, output: Output) -> None:
+    from mainspring.schemas import EVENT_TYPES, UnreadableRecordError
+
+    codec = settings.codec()
+    started = time.monotonic()
+    with live_log(settings) as log:
+        starts = {at: span.end for at, span in log.spans([log.topology.events]).items()}
+        stopped = lambda: timeout_s is not None and time.monotonic() - started > timeout_s  # noqa: E731 - a line says it
+        for _, partition, raw in log.follow(starts, stopped):
+            try:
+                event = codec.decode(raw.value or b"")
+            except UnreadableRecordError:
+                continue
+            if type(event) not in EVENT_TYPES:
+                continue
+            if output is Output.JSON:
+                print_line(event_record(event, partition, raw.offset))
+            else:
+                stdout().print(event_line(event, partition, raw.offset, with_job=True), soft_wrap=True)

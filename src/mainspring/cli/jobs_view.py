@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "attempt_json", "detail_json", "event_json", "summary_json", "summary_row"]
 
 COLUMNS = (
-    Column(head="JOB", fold=True),
+    Column(head="JOB"),
     Column(head="NAME"),
     Column(head="STATUS"),
     Column(head="QUEUE"),
@@ -120,7 +120,7 @@ def _why(job: "JobSummary") -> str:
         return ""
     if job.error_type is not None:
         first = (job.error_message or "").partition("\n")[0]
-        return f"{job.error_type}: {first}"[:120]
+        return f"{job.error_type.rpartition('.')[2]}: {first}"[:120]
     return job.ended_code or ""
 
 

@@ -32,6 +32,7 @@ __all__ = [
     "progress",
     "stderr",
     "stdout",
+    "table_of",
     "warn",
     "write",
 ]
@@ -93,8 +94,8 @@ def print_line(data: object) -> None:
     sys.stdout.flush()
 
 
-def print_table(columns: Sequence[Column], rows: Iterable[Sequence[Any]], *, empty: str = "") -> None:
-    """An aligned table on stdout; `empty` goes to stderr when there are no rows."""
+def table_of(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> "Table":
+    """An aligned table without lines; cells are texts, or whatever rich renders."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold dim")
@@ -107,11 +108,21 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[Any]], *, emp
             no_wrap=not column.fold,
         )
     for row in rows:
-        table.add_row(*(cell if hasattr(cell, "__rich__") or hasattr(cell, "plain") else escape(cell) for cell in row))
+        table.add_row(*map(_cell, row))
+    return table
+
+
+def print_table(columns: Sequence[Column], rows: Iterable[Sequence[Any]], *, empty: str = "") -> None:
+    """An aligned table on stdout; `empty` goes to stderr when there are no rows."""
+    table = table_of(columns, rows)
     if table.row_count:
         stdout().print(table)
     elif empty:
         note(empty)
+
+
+def _cell(value: Any) -> Any:
+    return value if hasattr(value, "__rich__") or hasattr(value, "plain") else escape(value)
 
 
 def print_pairs(pairs: Mapping[str, Any]) -> None:
@@ -122,7 +133,7 @@ def print_pairs(pairs: Mapping[str, Any]) -> None:
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, value in pairs.items():
-        grid.add_row(name, value if hasattr(value, "__rich__") or hasattr(value, "plain") else escape(value))
+        grid.add_row(name, _cell(value))
     stdout().print(grid)
 
 
