@@ -174,12 +174,12 @@ class ClientCore:
                     yield from wait(reached, deadline.left())
                     break
         except TimeoutError:
-            raise ResultTimeoutError(watch.job_id, deadline.timeout_s or 0.0, watch.progress.status) from None
+            raise ResultTimeoutError(watch.job_id, deadline.timeout_s or 0.0, watch.status) from None
         if watch.verdict is not None and (refusal := watch.verdict.rejection) is not None:
             if not self._adopted(watch, refusal.reject_code):
                 raise rejected(refusal)
             return (yield from self.status(watch, deadline))
-        return watch.progress.status
+        return watch.status
 
     def own_commands_decided(self, partitions: Iterable[int], deadline: Deadline) -> Steps[None]:
         """Returns when everything that this client has sent to these partitions is decided."""
@@ -236,7 +236,7 @@ class ClientCore:
             yield from self.wire.join(watch, deadline)
             end = yield from wait(answer, deadline.left())
         except TimeoutError:
-            raise ResultTimeoutError(watch.job_id, deadline.timeout_s or 0.0, watch.progress.status) from None
+            raise ResultTimeoutError(watch.job_id, deadline.timeout_s or 0.0, watch.status) from None
         finally:
             answer.cancel()
         if end is not None:

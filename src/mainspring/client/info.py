@@ -37,7 +37,7 @@ class JobInfo:
     """One job at one moment. Durations are seconds, instants aware datetimes in UTC.
 
     `attempts` counts the attempts started, `run_at` is when it is (or was) due next, `revision` counts its transitions.
-    `result` is decoded; `error` is the last one that an attempt raised (with its traceback only when read from the log);
+    `result` is decoded; `error` is the last one that an attempt raised (its traceback only when read from the log);
     `worker_id` is where the last attempt started; `cancel_requested` says that a cancel was accepted; `ended_code`,
     `ended_by` and `ended_reason` say how a job ended that did not complete.
     """

@@ -85,30 +85,20 @@ class EventTail:
                 self._twins.setdefault(watch.key, WeakSet()).add(watch)
             reading = self._reading.get(watch.partition)
             if fresh and reading is not None:
-                watch.start.offset = max(watch.start.offset or 0, reading.position)
+                # What it waits for lies beyond its own start and beyond what has been read.
                 watch.joined = True
 
     def wait_verdict(self, watch: Watch) -> Future[Verdict]:
         """The answer to the watch's command, for which the watch must also `join`."""
-        future: Future[Verdict] = Future()
         with self._lock:
-            if watch.verdict is not None:
-                fulfil(future, watch.verdict)
-            else:
-                self._await(watch)
-                watch.waiting_verdict.append(future)
-        return future
+            self._await(watch)
+            return watch.wait_verdict()
 
     def wait_end(self, watch: Watch) -> Future[Terminal | None]:
         """The end of the job (None: its submit was refused), for which the watch must also `join`."""
-        future: Future[Terminal | None] = Future()
         with self._lock:
-            if watch.ended:
-                fulfil(future, watch.progress.terminal)
-            else:
-                self._await(watch)
-                watch.waiting_end.append(future)
-        return future
+            self._await(watch)
+            return watch.wait_end()
 
     def join(self, watch: Watch) -> bool:
         """Have the watch told of everything from its start on.
@@ -141,7 +131,7 @@ class EventTail:
             if watch.kept is not None:
                 watch.joined, watch.kept = True, None
             elif not watch.joined:
-                watch.start.offset = max(end, watch.start.offset or 0)
+                watch.start = Start(offset=max(end, watch.start.offset or 0))
         for resolve in resolutions:
             resolve()
 
@@ -149,8 +139,7 @@ class EventTail:
         """Let a refused watch follow the earlier job of its id instead, from `start` on. Once is enough."""
         with self._lock:
             if watch.command_id is not None:
-                watch.command_id, watch.verdict = None, None
-                watch.start, watch.joined, watch.kept = start, False, None
+                watch.follow_another(start)
 
     def reach(self, watch: Watch, offset: int) -> Future[None] | None:
         """Done when the watch was told of everything committed below `offset`; None: it must `join` again."""
@@ -208,7 +197,7 @@ class EventTail:
             reading = self._reading.pop(partition)
             for watch in self._all(partition):
                 if watch.joined:
-                    watch.joined, watch.start.offset = False, reading.position
+                    watch.joined, watch.start = False, Start(offset=reading.position)
                 watch.kept = None
                 if error is not None:
                     resolutions.extend(watch.fail(error))

@@ -2,25 +2,25 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from mainspring.client.progress import JobEvent, Progress, Terminal, Verdict
-from mainspring.client.steps import fulfil
-from mainspring.schemas.events import JobSubmitted
+from mainspring.client.steps import fail, fulfil
+from mainspring.schemas.common import JobStatus
 
-__all__ = ["Start", "Watch"]
+__all__ = ["Resolution", "Start", "Watch"]
 
 Resolution: TypeAlias = Callable[[], None]
+"""What is left to do once the lock is free: waking someone who waits may run his code."""
 
 
+@dataclass(frozen=True, slots=True)
 class Start:
     """Where reading must begin to miss nothing: an offset, else an instant, else the beginning."""
 
-    __slots__ = ("offset", "time_ms")
-
-    def __init__(self, *, offset: int | None = None, time_ms: int | None = None) -> None:
-        self.offset = offset
-        self.time_ms = time_ms
+    offset: int | None = None
+    time_ms: int | None = None
 
 
 class Watch:
@@ -28,10 +28,15 @@ class Watch:
 
     With a `command_id` nothing counts before that command's verdict, so a handle of a refused submit never shows the
     fate of another job with the same id. Everything but construction happens under the tail's lock.
+
+    A hundred thousand of these may wait to be looked at, so what most never need is made when it is needed.
     """
 
     __slots__ = (
         "__weakref__",
+        "_progress",
+        "_waiting_end",
+        "_waiting_verdict",
         "adopt",
         "command_id",
         "job_id",
@@ -39,44 +44,68 @@ class Watch:
         "kept",
         "key",
         "partition",
-        "progress",
         "start",
         "verdict",
-        "waiting_end",
-        "waiting_verdict",
     )
 
-    def __init__(self, job_id: str, partition: int, start: Start, command_id: str | None) -> None:
+    def __init__(
+        self, job_id: str, partition: int, start: Start, command_id: str | None, *, adopt: bool = False
+    ) -> None:
         self.job_id = job_id
-        self.key = job_id.encode()
+        self.key = job_id.encode("utf-8", "surrogatepass")
         self.partition = partition
         self.start = start
         self.command_id = command_id
-        self.adopt = False
+        self.adopt = adopt
         self.joined = False
         self.kept: list[tuple[JobEvent, int]] | None = None
-        self.progress = Progress()
         self.verdict: Verdict | None = None
-        self.waiting_verdict: list[Future[Verdict]] = []
-        self.waiting_end: list[Future[Terminal | None]] = []
+        self._progress: Progress | None = None
+        self._waiting_verdict: list[Future[Verdict]] | None = None
+        self._waiting_end: list[Future[Terminal | None]] | None = None
 
     @property
-    def decided(self) -> bool:
-        """Whether the command was answered (or there was none)."""
-        return self.command_id is None or self.verdict is not None
+    def status(self) -> JobStatus | None:
+        """The last status told; None while nothing was decided."""
+        return None if self._progress is None else self._progress.status
+
+    @property
+    def terminal(self) -> Terminal | None:
+        """How the job ended, if it has."""
+        return None if self._progress is None else self._progress.terminal
 
     @property
     def ended(self) -> bool:
         """Whether nothing more can be learnt: the job is terminal, or its submit was refused."""
-        if self.progress.terminal is not None:
-            return True
-        return self.verdict is not None and self.verdict.rejection is not None
+        return self.terminal is not None or (self.verdict is not None and self.verdict.rejection is not None)
+
+    def wait_verdict(self) -> Future[Verdict]:
+        """The answer to the command."""
+        future: Future[Verdict] = Future()
+        if self.verdict is not None:
+            fulfil(future, self.verdict)
+        elif self._waiting_verdict is None:
+            self._waiting_verdict = [future]
+        else:
+            self._waiting_verdict.append(future)
+        return future
+
+    def wait_end(self) -> Future[Terminal | None]:
+        """The end of the job; None: its submit was refused."""
+        future: Future[Terminal | None] = Future()
+        if self.ended:
+            fulfil(future, self.terminal)
+        elif self._waiting_end is None:
+            self._waiting_end = [future]
+        else:
+            self._waiting_end.append(future)
+        return future
 
     def waiting(self) -> bool:
         """Whether anyone waits. Forgets the futures of those who gave up."""
-        self.waiting_verdict = [future for future in self.waiting_verdict if not future.done()]
-        self.waiting_end = [future for future in self.waiting_end if not future.done()]
-        return bool(self.waiting_verdict or self.waiting_end)
+        self._waiting_verdict = [future for future in self._waiting_verdict or () if not future.done()] or None
+        self._waiting_end = [future for future in self._waiting_end or () if not future.done()] or None
+        return self._waiting_verdict is not None or self._waiting_end is not None
 
     def hear(self, event: JobEvent, offset: int) -> list[Resolution]:
         """Take in one event now, or keep it until what came before it has been scanned."""
@@ -87,29 +116,36 @@ class Watch:
 
     def see(self, event: JobEvent, offset: int) -> list[Resolution]:
         """Take in one event of the job; returns what to do once the lock is free."""
-        if not self.decided and getattr(event, "command_id", None) == self.command_id:
+        if self.command_id is not None and self.verdict is None:
+            if getattr(event, "command_id", None) != self.command_id:
+                return []
             self.verdict = Verdict(event, self.partition, offset)
-            if isinstance(event, JobSubmitted):
-                self.progress = Progress()
         # Ended is ended for the one who asked, even when the id is forgotten and submitted anew by another.
-        if self.command_id is None or (self.verdict is not None and not self.ended):
-            self.progress.apply(event)
+        if self.command_id is None or not self.ended:
+            if self._progress is None:
+                self._progress = Progress()
+            self._progress.apply(event)
         return self._resolutions()
+
+    def follow_another(self, start: Start) -> None:
+        """Forget the refused command and follow whatever job has the id, from `start` on."""
+        self.command_id = self.verdict = self._progress = self.kept = None
+        self.start, self.joined = start, False
 
     def fail(self, error: BaseException) -> list[Resolution]:
         """Nothing more will come: tell everyone who waits."""
-        futures: list[Future[Any]] = [*self.waiting_verdict, *self.waiting_end]
-        self.waiting_verdict, self.waiting_end = [], []
+        futures: list[Future[Any]] = [*(self._waiting_verdict or ()), *(self._waiting_end or ())]
+        self._waiting_verdict = self._waiting_end = None
         return [_failing(future, error) for future in futures]
 
     def _resolutions(self) -> list[Resolution]:
         found: list[Resolution] = []
-        if self.verdict is not None and self.waiting_verdict:
-            futures, self.waiting_verdict = self.waiting_verdict, []
-            found.extend(_fulfilling(future, self.verdict) for future in futures)
-        if self.ended and self.waiting_end:
-            ends, self.waiting_end = self.waiting_end, []
-            found.extend(_fulfilling(end, self.progress.terminal) for end in ends)
+        if self.verdict is not None and self._waiting_verdict is not None:
+            found.extend(_fulfilling(future, self.verdict) for future in self._waiting_verdict)
+            self._waiting_verdict = None
+        if self._waiting_end is not None and self.ended:
+            found.extend(_fulfilling(future, self.terminal) for future in self._waiting_end)
+            self._waiting_end = None
         return found
 
 
@@ -118,4 +154,4 @@ def _fulfilling(future: Future[Any], value: object) -> Resolution:
 
 
 def _failing(future: Future[Any], error: BaseException) -> Resolution:
-    return lambda: future.set_exception(error) if not future.done() else None
+    return lambda: fail(future, error)

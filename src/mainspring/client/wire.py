@@ -92,9 +92,7 @@ class Wire:
     def watch(self, job_id: str, command_id: str, starts: dict[int, Start], *, adopt: bool = False) -> Watch:
         """A watch for a command that is about to be sent."""
         partition = self.partition_of(job_id)
-        start = starts[partition]
-        watch = Watch(job_id, partition, Start(offset=start.offset, time_ms=start.time_ms), command_id)
-        watch.adopt = adopt
+        watch = Watch(job_id, partition, starts[partition], command_id, adopt=adopt)
         self.tail.register(watch, fresh=True)
         return watch
 
