@@ -2,7 +2,8 @@
 
     python tools/generate_docs.py [--check]
 
-docs/topics.md and docs/asyncapi.yaml come from the topic values, docs/lifecycle.md from the transition table.
+docs/topics.md and docs/asyncapi.yaml come from the topic values, docs/lifecycle.md from the transition table,
+docs/cli.md from the commands, docs/settings.md and .env.example from the settings.
 """
 
 import argparse
@@ -28,8 +29,10 @@ from pydantic_asyncapi.v3 import (
     Server,
 )
 
+from mainspring.cli.reference import cli_markdown
 from mainspring.processors.core.job.drawing import lifecycle_markdown
 from mainspring.schemas.avro_types import SchemaFile, newest
+from mainspring.settings.docs import env_example, settings_markdown
 from mainspring.topics import RESERVED_ROLES, Role, Topic, Topology
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -264,6 +267,9 @@ PAGES: dict[str, Callable[[], str]] = {
     "topics.md": topics_markdown,
     "asyncapi.yaml": asyncapi_yaml,
     "lifecycle.md": lifecycle_markdown,
+    "cli.md": cli_markdown,
+    "settings.md": settings_markdown,
+    "../.env.example": env_example,
 }
 
 if __name__ == "__main__":

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from mainspring.cli import config, dev, doctor, job, local, log, processes, topics, version
 from mainspring.cli.context import Globals
@@ -21,16 +22,32 @@ _EPILOG = (
 )
 
 
+_ORDER = (
+    *("job", "log"),
+    *("dev", "demo", "bench"),
+    *("scheduler", "worker", "projector"),
+    *("topics", "doctor", "config", "local", "version"),
+)
 _FORWARDED = {
     "demo": "Run the whole system on this machine, kill parts of it, and check that nothing was lost.",
     "bench": "Measure throughput, latency, herd, restart and idle cost.",
 }
 
 
+class _InOrder(TyperGroup):
+    """Lists what is used most first; typer would list all groups behind all commands."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(
+            super().list_commands(ctx), key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER)
+        )
+
+
 def build(*, forward: bool = True) -> typer.Typer:
     """The whole command line; without `forward`, without the commands that `forwarded` gives."""
     app = typer.Typer(
         name="mainspring",
+        cls=_InOrder,
         help="A distributed job scheduler whose only database is Apache Kafka.",
         epilog=_EPILOG,
         no_args_is_help=True,
@@ -82,14 +99,14 @@ def _root(
 def forwarded() -> Iterator[tuple[str, typer.Typer]]:
     """The commands of modules that `build` imports only when they are called, by name."""
     for name in _FORWARDED:
-        if find_spec(f"mainspring.cli.{name}") is not None:
+        if _exists(f"mainspring.cli.{name}"):
             yield name, import_module(f"mainspring.cli.{name}").app
 
 
 def _forward(app: typer.Typer, name: str, text: str) -> None:
     """Register a command whose module is imported only when it is called; it holds a `typer.Typer` named `app`."""
     module = f"mainspring.cli.{name}"
-    if find_spec(module) is None:
+    if not _exists(module):
         return
 
     def forward(ctx: typer.Context) -> None:
@@ -97,3 +114,8 @@ def _forward(app: typer.Typer, name: str, text: str) -> None:
         command(args=ctx.args, prog_name=f"mainspring {name}", obj=ctx.obj)
 
     app.command(name, help=text, context_settings=_FORWARD, rich_help_panel="See it work")(forward)
+
+
+def _exists(module: str) -> bool:
+    spec = find_spec(module)
+    return spec is not None and spec.origin is not None

@@ -55,16 +55,16 @@ def _page(path: str, command: Any, depth: int = 2) -> Iterator[str]:
     rows = [row for row in map(_row, command.params) if row]
     if rows:
         yield "| | default | |\n|---|---|---|\n" + "\n".join(rows) + "\n"
-    for name, child in sorted(getattr(command, "commands", {}).items()):
-        if not child.hidden:
-            yield from _page(f"{path} {name}", child, min(depth + 1, 4))
+    if hasattr(command, "list_commands"):
+        for name in command.list_commands(None):
+            yield from _page(f"{path} {name}", command.commands[name], min(depth + 1, 4))
 
 
 def _row(parameter: Any) -> str | None:
     if parameter.name in {"install_completion", "show_completion", "help"}:
         return None
     is_argument = parameter.param_type_name == "argument"
-    name = parameter.human_readable_name if is_argument else ", ".join(parameter.opts)
+    name = (parameter.metavar or str(parameter.name).upper()) if is_argument else ", ".join(parameter.opts)
     if getattr(parameter, "secondary_opts", None):
         name += " / " + ", ".join(parameter.secondary_opts)
     metavar = (
@@ -75,7 +75,13 @@ def _row(parameter: Any) -> str | None:
 
 
 def _default(value: Any) -> str:
-    if value is None or value is False or value == [] or callable(value) or "Sentinel" in type(value).__name__:
+    if (
+        value is None
+        or isinstance(value, bool)
+        or value in ([], "")
+        or callable(value)
+        or "Sentinel" in type(value).__name__
+    ):
         return ""
     return f"`{getattr(value, 'value', value)}`"
 
