@@ -1,0 +1,139 @@
+"""The commands of `mainspring bench`. What each measures is in the module of its name."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mainspring.cli.context import globals_of
+from mainspring.cli.output import Output, OutputOption, progress
+
+if TYPE_CHECKING:
+    from mainspring.cli.bench.report import Report
+    from mainspring.cli.bench.site import Plan, Site
+
+__all__ = ["app"]
+
+_EPILOG = (
+    "Each starts a Kafka of its own unless kafka.bootstrap is set, one scheduler and one worker, and measures in the "
+    "same run what bare clients get. CPU time per job is the figure that also holds on a machine with other work to do."
+)
+app = typer.Typer(
+    name="bench",
+    help="Measure throughput, latency, herd, restart and idle cost.",
+    epilog=_EPILOG,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+Partitions = Annotated[int, typer.Option(help="Partitions of every topic.", min=1, metavar="N")]
+Slots = Annotated[int, typer.Option(help="Attempts that the worker runs at once.", min=1, metavar="N")]
+Memory = Annotated[bool, typer.Option("--memory", help="Keep the scheduler's tables in memory, not in RocksDB.")]
+Records = Annotated[int, typer.Option(help="Records with which the bare clients are measured.", min=1, metavar="N")]
+
+_PARTITIONS, _SLOTS, _RECORDS = 4, 2_000, 50_000
+
+
+@app.command()
+def throughput(
+    ctx: typer.Context,
+    *,
+    jobs: Annotated[int, typer.Option(help="Jobs that are measured.", min=1, metavar="N")] = 100_000,
+    warm_up: Annotated[int, typer.Option(help="Jobs run before that.", min=1, metavar="N")] = 10_000,
+    records: Records = 100_000,
+    partitions: Partitions = _PARTITIONS,
+    slots: Slots = _SLOTS,
+    memory: Memory = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """No-op jobs from submit to result: jobs per second, and CPU time per job of each process."""
+    from mainspring.cli.bench import throughput as bench
+
+    plan = _plan(partitions, slots, memory=memory)
+    _run(ctx, plan, output, lambda site: bench.measure(site, jobs, warm_up, records))
+
+
+@app.command()
+def latency(
+    ctx: typer.Context,
+    *,
+    rate: Annotated[float, typer.Option(help="Jobs per second.", min=0.1, metavar="N")] = 50.0,
+    seconds: Annotated[float, typer.Option(help="For how long.", min=0.1, metavar="S")] = 20.0,
+    records: Records = _RECORDS,
+    partitions: Partitions = _PARTITIONS,
+    slots: Slots = _SLOTS,
+    memory: Memory = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """From submit to start at a moderate rate."""
+    from mainspring.cli.bench import latency as bench
+
+    plan = _plan(partitions, slots, memory=memory)
+    _run(ctx, plan, output, lambda site: bench.measure(site, rate, seconds, records))
+
+
+@app.command()
+def herd(
+    ctx: typer.Context,
+    *,
+    jobs: Annotated[int, typer.Option(help="Jobs due at one instant.", min=2, metavar="N")] = 10_000,
+    records: Records = _RECORDS,
+    partitions: Partitions = _PARTITIONS,
+    slots: Slots = _SLOTS,
+    memory: Memory = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Many jobs due at one instant, and a CRITICAL one in the middle of them."""
+    from mainspring.cli.bench import herd as bench
+
+    plan = _plan(partitions, slots, memory=memory)
+    _run(ctx, plan, output, lambda site: bench.measure(site, jobs, records))
+
+
+@app.command()
+def restart(
+    ctx: typer.Context,
+    *,
+    jobs: Annotated[int, typer.Option(help="Jobs that are pending.", min=1, metavar="N")] = 100_000,
+    records: Records = _RECORDS,
+    partitions: Partitions = _PARTITIONS,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """A scheduler that starts again: from its local store, after kill -9, and from the changelog alone."""
+    from mainspring.cli.bench import restart as bench
+
+    _run(ctx, _plan(partitions, _SLOTS, memory=False), output, lambda site: bench.measure(site, jobs, records))
+
+
+@app.command()
+def idle(
+    ctx: typer.Context,
+    *,
+    seconds: Annotated[float, typer.Option(help="For how long.", min=0.1, metavar="S")] = 15.0,
+    records: Records = _RECORDS,
+    partitions: Partitions = _PARTITIONS,
+    memory: Memory = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """What an installation uses that has nothing to do."""
+    from mainspring.cli.bench import idle as bench
+
+    plan = _plan(partitions, _SLOTS, memory=memory)
+    _run(ctx, plan, output, lambda site: bench.measure(site, seconds, records))
+
+
+def _plan(partitions: int, slots: int, *, memory: bool) -> "Plan":
+    from mainspring.cli.bench.site import Plan
+
+    return Plan(partitions=partitions, slots=slots, rocksdb=not memory)
+
+
+def _run(ctx: typer.Context, plan: "Plan", output: Output, measure: "Callable[[Site], Report]") -> None:
+    from mainspring.cli.bench.report import show
+    from mainspring.cli.bench.site import open_site
+
+    with progress("Measuring…"), open_site(globals_of(ctx), plan) as site:
+        report = measure(site)
+        settings = site.layout()
+    show(report, output, settings)

@@ -1,0 +1,147 @@
+"""What the broker gives to bare clients on the same machine, with the same record: the limits of everything else."""
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mainspring.cli.bench.site import Site
+
+if TYPE_CHECKING:
+    from mainspring.client.outbox import Envelope
+    from mainspring.settings import Settings
+
+__all__ = ["Limits", "measure_limits"]
+
+_BATCH = 4_000
+_READ = 2_000
+_CALL_S = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Records per second."""
+
+    raw_produce_per_s: float
+    raw_consume_per_s: float
+    raw_transaction_loop_per_s: float
+
+
+def measure_limits(site: Site, records: int) -> Limits:
+    """Measures what bare clients get.
+
+    They produce so many submits of a no-op job with an idempotent producer, read them back, and copy them to another
+    topic in transactions of up to 4,000 that also carry the offsets.
+    """
+    source, target = f"{site.prefix}raw", f"{site.prefix}raw-copy"
+    _make_topics(site.settings, source, target)
+    produced_s = _produce(site.settings, source, _submit(site.settings), records)
+    consumed_s = _consume(site.settings, source, records)
+    copied_s = _copy(site.settings, source, target, records)
+    return Limits(
+        raw_produce_per_s=round(records / produced_s),
+        raw_consume_per_s=round(records / consumed_s),
+        raw_transaction_loop_per_s=round(records / copied_s),
+    )
+
+
+def _make_topics(settings: "Settings", *names: str) -> None:
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    topics = settings.topics
+    admin = AdminClient(settings.connection().admin_config())
+    wanted = [NewTopic(name, topics.partitions, topics.replication) for name in names]
+    for made in admin.create_topics(wanted, operation_timeout=_CALL_S).values():
+        made.result()
+
+
+def _submit(settings: "Settings") -> "Envelope":
+    """A command as the client sends it."""
+    from mainspring.client.commands import CommandMaker, Submission
+    from mainspring.client.config import ClientConfig
+    from mainspring.jobs.options import JobOptions
+
+    maker = CommandMaker(ClientConfig.of(settings, actor="bench"))
+    return maker.envelope(maker.submit(Submission("noop", {}), JobOptions(), ""))
+
+
+def _produce(settings: "Settings", topic: str, submit: "Envelope", records: int) -> float:
+    from confluent_kafka import Producer
+
+    from mainspring.client.config import LIBRARY_LOG
+
+    own = {"linger.ms": 50, "batch.size": 1_000_000, "batch.num.messages": 100_000, "delivery.report.only.error": True}
+    producer = Producer(settings.connection().producer_config(**own), logger=LIBRARY_LOG)
+    value, headers = submit.value, list(submit.headers)
+    # Connecting and getting a producer id are no part of it.
+    _try_produce(producer, topic, value, b"", headers)
+    producer.flush(_CALL_S)
+    began_s = time.monotonic()
+    for number in range(records):
+        key = b"%012d" % number
+        while not _try_produce(producer, topic, value, key, headers):
+            producer.poll(0.05)
+    producer.flush(_CALL_S)
+    return time.monotonic() - began_s
+
+
+def _try_produce(producer: Any, topic: str, value: bytes, key: bytes, headers: list[Any]) -> bool:
+    try:
+        producer.produce(topic, value, key, headers=headers)
+    except BufferError:
+        return False
+    return True
+
+
+def _consumer(settings: "Settings", topic: str, group: str) -> Any:
+    from confluent_kafka import Consumer, TopicPartition
+
+    from mainspring.client.config import LIBRARY_LOG
+
+    own = {"group.id": f"{settings.topics.prefix}{group}", "fetch.queue.backoff.ms": 10}
+    consumer = Consumer(settings.connection().consumer_config(**own), logger=LIBRARY_LOG)
+    consumer.assign([TopicPartition(topic, number, 0) for number in range(settings.topics.partitions)])
+    return consumer
+
+
+def _consume(settings: "Settings", topic: str, records: int) -> float:
+    """From the first record on: connecting is no part of it."""
+    consumer = _consumer(settings, topic, "raw-consume")
+    left = records - 1
+    consumer.poll(_CALL_S)
+    began_s = time.monotonic()
+    while left > 0:
+        left -= len(consumer.consume(_READ, 0.05))
+    took_s = time.monotonic() - began_s
+    consumer.close()
+    return took_s
+
+
+def _copy(settings: "Settings", source: str, target: str, records: int) -> float:
+    from confluent_kafka import Producer, TopicPartition
+
+    from mainspring.client.config import LIBRARY_LOG
+
+    consumer = _consumer(settings, source, "raw-copy")
+    name = f"{settings.topics.prefix}scheduler.raw-copy"
+    own = {"transactional.id": name, "linger.ms": 5, "retry.backoff.ms": 2, "retry.backoff.max.ms": 50}
+    producer = Producer(settings.connection().producer_config(**own), logger=LIBRARY_LOG)
+    producer.init_transactions(_CALL_S)
+    left = records
+    first = consumer.poll(_CALL_S)
+    began_s = time.monotonic()
+    while left > 0 and first is not None:
+        batch = [first, *consumer.consume(_BATCH - 1, 0)]
+        producer.begin_transaction()
+        offsets: dict[int, int] = {}
+        for message in batch:
+            producer.produce(target, message.value(), message.key(), message.partition())
+            offsets[message.partition()] = message.offset() + 1
+        producer.flush(_CALL_S)
+        positions = [TopicPartition(source, number, offset) for number, offset in offsets.items()]
+        producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), _CALL_S)
+        producer.commit_transaction(_CALL_S)
+        left -= len(batch)
+        first = consumer.poll(1.0) if left > 0 else None
+    took_s = time.monotonic() - began_s
+    consumer.close()
+    return took_s

@@ -1,0 +1,62 @@
+"""Jobs put in, and waited for."""
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from mainspring.cli.errors import CliError
+
+if TYPE_CHECKING:
+    from mainspring.client import Client, JobHandle
+
+__all__ = ["run_through", "submit", "wait_for"]
+
+_CHUNK = 5_000
+_ENDED_S = 600.0
+
+
+def submit(
+    client: "Client", count: int, *, run_at: datetime | None = None, delay: float | None = None
+) -> "list[JobHandle]":
+    """Puts in so many no-op jobs, in chunks that are acknowledged one after the other."""
+    terms: dict[str, Any] = {"run_at": run_at, "delay": delay}
+    given = {name: value for name, value in terms.items() if value is not None}
+    return submit_each(client, ["noop"] * count, [{}] * count, **given)
+
+
+def submit_each(
+    client: "Client", names: Sequence[str], args: Sequence[Mapping[str, Any]], **terms: Any
+) -> "list[JobHandle]":
+    """Puts in jobs of these names with these arguments; the terms are for all."""
+    from mainspring.client import Submission
+
+    handles: list[JobHandle] = []
+    for first in range(0, len(names), _CHUNK):
+        chunk = slice(first, first + _CHUNK)
+        jobs = [Submission(name, each) for name, each in zip(names[chunk], args[chunk], strict=True)]
+        handles += client.submit_many(jobs, **terms)
+    return handles
+
+
+def wait_for(handles: "Sequence[JobHandle]") -> list[Any]:
+    """The results of jobs, once all have ended. Raises `CliError` for one that did not complete."""
+    from mainspring.client.errors import ClientError
+
+    deadline = time.monotonic() + _ENDED_S
+    results: list[Any] = []
+    for handle in handles:
+        try:
+            results.append(handle.result(timeout=max(0.0, deadline - time.monotonic())))
+        except ClientError as error:
+            raise CliError(
+                f"Job {handle.job_id} did not complete, so there is nothing to tell of speed.", why=str(error)
+            ) from error
+    return results
+
+
+def run_through(client: "Client", count: int) -> float:
+    """Runs so many no-op jobs from submit to result; returns the seconds that it took."""
+    began_s = time.monotonic()
+    wait_for(submit(client, count))
+    return time.monotonic() - began_s

@@ -1,0 +1,233 @@
+"""An installation to measure: broker, topics under a prefix of their own, real processes. It all goes at the end."""
+
+import secrets
+import shutil
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import Popen, TimeoutExpired
+from typing import TYPE_CHECKING
+
+from mainspring.cli.bench.usage import Meter, log_bytes
+from mainspring.cli.context import Globals
+from mainspring.cli.errors import CliError
+from mainspring.cli.output import note
+from mainspring.cli.processes import command_line
+
+if TYPE_CHECKING:
+    from mainspring.client import Client
+    from mainspring.local import EmbeddedKafka
+    from mainspring.settings import Settings
+
+__all__ = ["Plan", "Process", "Site", "open_site"]
+
+APP = "mainspring.cli.bench.jobs:app"
+_READY_S = 60.0
+_STOP_S = 30.0
+_TAIL_LINES = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How the installation is laid out."""
+
+    partitions: int = 4
+    slots: int = 2_000
+    """Attempts that the worker runs at once: enough that it never declines."""
+    rocksdb: bool = True
+    """Whether the scheduler keeps its tables in RocksDB, as an installation does, or in memory."""
+
+
+class Process:
+    """One process of the installation."""
+
+    def __init__(self, name: str, command: Sequence[str], log_file: Path, port: int) -> None:
+        self.name = name
+        self._command = [*command]
+        self._log_file = log_file
+        self._port = port
+        self._process: Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Starts it, and returns at once."""
+        from mainspring.local.spawn import spawn
+
+        with self._log_file.open("ab") as log:
+            self._process = spawn(self._command, log)
+
+    def wait_ready(self) -> None:
+        """Returns when its own `/readyz` says so. Raises `CliError` when it ends instead, or takes a minute."""
+        deadline = time.monotonic() + _READY_S
+        while (reason := self._unready()) is not None:
+            if time.monotonic() > deadline:
+                raise CliError(f"The {self.name} is not ready after {_READY_S:.0f} s.", why=reason)
+            time.sleep(0.05)
+
+    def check(self) -> None:
+        """Raises `CliError` with its last words when it has ended."""
+        if self._process is not None and self._process.poll() is not None:
+            lines = self._log_file.read_text(encoding="utf-8", errors="replace").splitlines()
+            raise CliError(
+                f"The {self.name} has ended with exit code {self._process.returncode}.",
+                why="\n".join(lines[-_TAIL_LINES:]),
+            )
+
+    def stop(self) -> None:
+        """Asks it to end in order, and waits for that; it is killed after half a minute."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_S)
+        except TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """`kill -9`; returns when it is gone."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def _unready(self) -> str | None:
+        from mainspring.local.ports import LOOPBACK
+
+        self.check()
+        try:
+            with urllib.request.urlopen(f"http://{LOOPBACK}:{self._port}/readyz", timeout=5.0):
+                return None
+        except urllib.error.HTTPError as error:
+            return error.read().decode("utf-8", "replace").strip()
+        except OSError as error:
+            return str(error)
+
+
+class Site:
+    """One scheduler, one worker, one client, on topics that nobody else uses."""
+
+    def __init__(self, shared: Globals, kafka: "EmbeddedKafka | None", plan: Plan, home: Path) -> None:
+        from mainspring.local.ports import free_ports
+
+        self.plan = plan
+        self.home = home
+        self.state_dir = home / "state"
+        self._kafka = kafka
+        flags: dict[str, object] = {
+            "topics.prefix": f"bench-{secrets.token_hex(4)}.",
+            "topics.partitions": plan.partitions,
+            "topics.work_partitions": plan.partitions,
+            "worker.slots": plan.slots,
+            "worker.app": APP,
+            # The slot is this scheduler's alone, so a restart of it need not wait for its former life to be missed.
+            "scheduler.slot": "bench",
+            "scheduler.static_member": True,
+            "log.format": "json",
+        }
+        if kafka is not None:
+            flags["kafka.bootstrap"] = kafka.bootstrap
+        if plan.rocksdb:
+            flags["scheduler.state_dir"] = str(self.state_dir)
+        shared = Globals(config=shared.config, flags=shared.flags | flags)
+        self.settings: Settings = shared.settings()
+        ports = free_ports(2)
+        self.scheduler = self._process(shared, "scheduler", ports[0])
+        self.worker = self._process(shared, "worker", ports[1])
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its topics begin with."""
+        return self.settings.topics.prefix
+
+    def make_topics(self) -> None:
+        """Makes the topics. Raises what `topics apply` raises."""
+        from mainspring.topics import admin
+
+        admin.apply(self.settings.connection(), self.settings.topology())
+
+    def start(self) -> None:
+        """Starts the scheduler and the worker; returns when both say that they are ready."""
+        for process in (self.scheduler, self.worker):
+            process.start()
+        for process in (self.scheduler, self.worker):
+            process.wait_ready()
+
+    def client(self) -> "Client":
+        """A client; the caller closes it."""
+        from mainspring.client import Client
+
+        return Client(self.settings, actor="bench")
+
+    def meter(self, *processes: Process) -> Meter:
+        """Measures these processes from now on, and the broker where it is ours."""
+        pids = {process.name: process.pid for process in processes}
+        if self._kafka is not None:
+            pids["broker"] = self._kafka.pid()
+        return Meter(pids)
+
+    def log_bytes(self) -> dict[str, int] | None:
+        """Bytes of log by topic, all partitions; None where the broker is not ours."""
+        if self._kafka is None:
+            return None
+        return log_bytes(self._kafka.data_dir / "node-1" / "data", self.prefix)
+
+    def layout(self) -> dict[str, object]:
+        """What was measured, for the report."""
+        plan = self.plan
+        return {
+            "partitions": plan.partitions,
+            "worker_slots": plan.slots,
+            "tables": "rocksdb" if plan.rocksdb else "memory",
+            "broker": "embedded" if self._kafka is not None else "given",
+        }
+
+    def close(self) -> None:
+        """Ends what runs and deletes the topics of a broker that stays."""
+        for process in (self.worker, self.scheduler):
+            process.kill()
+        if self._kafka is None:
+            self._delete_topics()
+
+    def _process(self, shared: Globals, role: str, port: int) -> Process:
+        command = command_line(shared, "--no-warnings", "--set", f"http.port={port}", role)
+        return Process(role, command, self.home / f"{role}.log", port)
+
+    def _delete_topics(self) -> None:
+        from confluent_kafka.admin import AdminClient
+
+        admin = AdminClient(self.settings.connection().admin_config())
+        names = [name for name in admin.list_topics(timeout=_STOP_S).topics if name.startswith(self.prefix)]
+        for deletion in admin.delete_topics(names, operation_timeout=_STOP_S).values() if names else ():
+            deletion.result()
+
+
+@contextmanager
+def open_site(shared: Globals, plan: Plan) -> Iterator[Site]:
+    """An installation with its topics made and nothing running: on an embedded broker, unless one is given."""
+    from mainspring.local import EmbeddedKafka
+
+    own = shared.settings().origin(("kafka", "bootstrap")) == "default"
+    kafka = EmbeddedKafka(notify=note) if own else None
+    home = Path(tempfile.mkdtemp(prefix="mainspring-bench-"))
+    site: Site | None = None
+    try:
+        if kafka is not None:
+            kafka.start()
+        site = Site(shared, kafka, plan, home)
+        site.make_topics()
+        yield site
+    finally:
+        if site is not None:
+            site.close()
+        if kafka is not None:
+            kafka.stop()
+        shutil.rmtree(home, ignore_errors=True)
