@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 
-from mainspring.jobs import App, ConcurrencyModel, JobContext, NonRetryableError, RetryPolicy
+from mainspring.jobs import App, ConcurrencyModel, NonRetryableError, RetryPolicy, current_context
 
 __all__ = [
     "app",
@@ -54,8 +54,9 @@ def thumbnail(size: int) -> int:
 
 
 @app.job
-def video(ctx: JobContext, seconds: float) -> str:
+def video(seconds: float) -> str:
     """Works for some seconds, tells how far it is, and stops when it is no longer wanted."""
+    ctx = current_context()
     started = time.monotonic()
     while (passed := time.monotonic() - started) < seconds and not ctx.is_cancelled:
         ctx.progress(passed / seconds)
@@ -64,9 +65,9 @@ def video(ctx: JobContext, seconds: float) -> str:
 
 
 @app.job(retry=QUICK_RETRY)
-async def payment(ctx: JobContext) -> str:
+async def payment() -> str:
     """Fails at the first attempts and succeeds at the third."""
-    if ctx.attempt < PAYMENT_SUCCEEDS_AT:
+    if current_context().attempt < PAYMENT_SUCCEEDS_AT:
         raise ConnectionError("the bank hung up")
     return "paid"
 

@@ -1,0 +1,214 @@
+"""The end of the demo: what was expected, what came, how long each recovery took; for people and for programs."""
+
+import statistics
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from mainspring.cli.demo.audit import Proof
+from mainspring.cli.demo.director import Kill
+from mainspring.cli.demo.plan import Expected, Planned
+from mainspring.cli.demo.screen import late_text
+from mainspring.cli.demo.story import Attempt
+from mainspring.cli.demo.verdict import Verdict
+from mainspring.cli.demo.workplace import Workplace
+from mainspring.cli.durations import format_duration
+from mainspring.cli.output import escape
+from mainspring.cli.show import STATUS_STYLES
+
+__all__ = ["Outcome", "print_plan", "print_summary"]
+
+_SHOWN = 10
+_RIGHT, _WRONG = ("✓ ", "bold green"), ("✗ ", "bold red")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Everything about a run."""
+
+    plan: tuple[Planned, ...]
+    kills: tuple[Kill, ...]
+    proof: Proof
+    directory: Path
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The run as JSON has it."""
+        proof = self.proof
+        return {
+            "ok": proof.is_right,
+            "seconds": round(self.seconds, 1),
+            "directory": str(self.directory),
+            "kills": [
+                {"name": kill.name, "pid": kill.pid, "hit": kill.hit, "recovered_ms": kill.recovered_ms}
+                for kill in self.kills
+            ],
+            "lateness_ms": _lateness(proof.verdicts),
+            "jobs": [_job_json(verdict) for verdict in proof.verdicts],
+            "problems": list(proof.problems),
+            "verify": proof.report.to_json(),
+        }
+
+
+def print_plan(console: Console, plan: tuple[Planned, ...], path: Path) -> None:
+    """What will be submitted, and how it must end."""
+    table = _table("WILL BE SUBMITTED", "JOBS", "MUST END")
+    for planned in _groups(plan).values():
+        table.add_row(planned[0].kind.label, str(len(planned)), _expected_text(planned[0].expected))
+    console.print(table)
+    console.print(f"[dim]Written down, job by job, in {escape(path)}[/]\n", soft_wrap=True)
+
+
+def print_summary(console: Console, outcome: Outcome, place: Workplace) -> None:
+    """The result, and what to do next."""
+    console.print()
+    console.print(_kinds(outcome.proof.verdicts))
+    console.print()
+    for line in (*_proof_lines(outcome), *_kill_lines(outcome.kills), _lateness_line(outcome.proof.verdicts)):
+        console.print(line, soft_wrap=not console.is_terminal)
+    console.print()
+    for label, text in (("run directory", str(outcome.directory)), *_next(place)):
+        console.print(Text.assemble((f"{label:<15}", "dim"), text), soft_wrap=True)
+
+
+def _table(*heads: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold dim")
+    for head in heads:
+        table.add_column(head, no_wrap=True, justify="right" if head in {"JOBS", "LATE"} else "left")
+    return table
+
+
+def _groups(plan: Sequence[Planned]) -> dict[str, list[Planned]]:
+    groups: dict[str, list[Planned]] = {}
+    for planned in plan:
+        groups.setdefault(planned.kind.label, []).append(planned)
+    return groups
+
+
+def _expected_text(expected: Expected) -> Text:
+    name = expected.status.name
+    many = {0: "without a start", 1: ""}.get(expected.attempts, f"after {expected.attempts} attempts")
+    return Text.assemble((name, STATUS_STYLES[name]), f" {many}".rstrip())
+
+
+def _kinds(verdicts: Sequence[Verdict]) -> Table:
+    table = _table("KIND", "JOBS", "EXPECTED", "ACTUAL", "LATE")
+    groups: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        groups.setdefault(verdict.planned.kind.label, []).append(verdict)
+    for label, group in groups.items():
+        late = [ms for v in group if v.story is not None and (ms := v.story.worst_late_ms) is not None]
+        table.add_row(
+            label,
+            str(len(group)),
+            _expected_text(group[0].planned.expected),
+            _actual_text(group),
+            late_text(max(late, default=None)),
+        )
+    return table
+
+
+def _actual_text(group: Sequence[Verdict]) -> Text:
+    """What came, by status: a tick when each of them is as it must be."""
+    right = all(verdict.is_right for verdict in group)
+    text = Text("✓" if right else "✗", style="bold green" if right else "bold red")
+    for name, count in Counter(v.story.status.name if v.story is not None else "UNKNOWN" for v in group).items():
+        text.append(f" {count} ")
+        text.append(name, style=STATUS_STYLES.get(name, "bold red"))
+    lost = sum(verdict.story.lost for verdict in group if verdict.story is not None)
+    if lost:
+        text.append(f", {lost} ran again", style="dim")
+    return text
+
+
+def _proof_lines(outcome: Outcome) -> list[Text]:
+    proof, report = outcome.proof, outcome.proof.report
+    right = sum(verdict.is_right for verdict in proof.verdicts)
+    told = f"{right} of {len(proof.verdicts)} jobs ended as written down beforehand, by the log, id by id"
+    audited = (
+        f"log verify: {report.records_total} records audited; {report.table_rows} rows of the tables and "
+        f"{report.view_rows} of the view equal the fold of the log"
+        if report.ok
+        else f"log verify: {sum(finding.count for finding in report.findings)} faults in {report.records_total} records"
+    )
+    wrong = [f"{v.planned.job_id} {'; '.join(v.differences)}" for v in proof.verdicts if not v.is_right]
+    return [
+        _line(told, is_right=not wrong),
+        *(Text(f"    {line}", style="red") for line in wrong[:_SHOWN]),
+        _line(audited, is_right=report.ok),
+        *(Text(f"    {finding}", style="red") for finding in report.findings[:_SHOWN]),
+        *(_line(problem, is_right=False) for problem in proof.problems),
+    ]
+
+
+def _line(text: str, *, is_right: bool) -> Text:
+    return Text.assemble(_RIGHT if is_right else _WRONG, text)
+
+
+def _kill_lines(kills: Sequence[Kill]) -> list[Text]:
+    return [
+        Text.assemble(
+            _RIGHT,
+            ("kill -9 ", "bold red"),
+            f"{kill.name} with {kill.hit}: went on elsewhere after ",
+            (format_duration(kill.recovered_ms / 1000), "bold"),
+        )
+        for kill in kills
+    ]
+
+
+def _lateness_line(verdicts: Sequence[Verdict]) -> Text:
+    late = _lateness(verdicts)
+    return Text.assemble(
+        _RIGHT,
+        f"{late['starts']} starts: half within {format_duration(late['p50'] / 1000)} of their time, "
+        f"the latest {format_duration(late['max'] / 1000)}",
+    )
+
+
+def _lateness(verdicts: Sequence[Verdict]) -> dict[str, int]:
+    late = [attempt.late_ms for attempt in _attempts(verdicts)]
+    return {"starts": len(late), "p50": round(statistics.median(late or [0])), "max": max(late, default=0)}
+
+
+def _attempts(verdicts: Sequence[Verdict]) -> list[Attempt]:
+    return [attempt for verdict in verdicts if verdict.story is not None for attempt in verdict.story.attempts]
+
+
+def _job_json(verdict: Verdict) -> dict[str, Any]:
+    story = verdict.story
+    return {
+        "job_id": verdict.planned.job_id,
+        "right": verdict.is_right,
+        "differences": list(verdict.differences),
+        "expected": verdict.planned.expected.status.name,
+        "actual": None if story is None else story.status.name,
+        "attempts": 0 if story is None else len(story.attempts),
+        "lost": 0 if story is None else story.lost,
+        "late_ms": None if story is None else story.worst_late_ms,
+        "worker_id": None if story is None else story.worker_id or None,
+    }
+
+
+def _next(place: Workplace) -> list[tuple[str, str]]:
+    """What to try next, as commands that work as they stand."""
+    us = "mainspring" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
+    if not place.is_kept:
+        return [("try next", f"{us} demo --keep DIR"), ("", f"{us} dev")]
+    settings = place.settings
+    if place.kafka is None:
+        where = f"--prefix {settings.topics.prefix} --bootstrap {settings.kafka.bootstrap}"
+        first = []
+    else:
+        where = f"--config {place.directory / 'mainspring.toml'}"
+        port = settings.kafka.bootstrap.rpartition(":")[2]
+        first = [f"{us} local kafka start --data-dir {place.directory / 'kafka'} --port {port}"]
+    commands = [*first, f"{us} job list {where}", f"{us} job get payment-01 {where}", f"{us} log verify {where}"]
+    return [("try next" if index == 0 else "", command) for index, command in enumerate(commands)]
