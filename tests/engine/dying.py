@@ -1,4 +1,6 @@
-"""A scheduler in a process of its own that kills itself at a chosen point: `python dying.py BOOTSTRAP PREFIX POINT TXNS [DIR]`.
+"""A scheduler in a process of its own that kills itself at a chosen point.
+
+`python dying.py BOOTSTRAP PREFIX POINT TXNS [DIR]`
 
 POINT is a call of the producer with `before-` or `after-` in front, or `never`; TXNS transactions are let pass first.
 """

@@ -68,7 +68,7 @@ class FakeWorker:
         """Reads what there is and answers it."""
         for message in self._consumer.consume(5_000, wait_s):
             assert message.error() is None, message.error()
-            record = self._codec.decode(message.value())
+            record = self._codec.decode(message.value() or b"")
             if isinstance(record, WorkOffered):
                 self.seen.offered.append(record.job_id)
                 # A worker never claims what it awaits or runs: the scheduler would confirm the same start once more.

@@ -52,8 +52,8 @@ class FaultyOutput:
     def produce_noted(self, topic: str, value: bytes | None, key: bytes | None, partition: int) -> None:
         self.inner.produce_noted(topic, value, key, partition)
 
-    def trace(self, on: bool) -> None:
-        self.inner.trace(on)
+    def trace(self, *, on: bool) -> None:
+        self.inner.trace(on=on)
 
     def begin(self) -> None:
         self._faults.produced.clear()

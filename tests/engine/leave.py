@@ -18,7 +18,7 @@ def evict(bootstrap: str, group: str) -> None:
 
 
 def _leave(bootstrap: str, group: str, member: str) -> None:
-    host, port = bootstrap.split(",")[0].rsplit(":", 1)
+    host, port = bootstrap.split(",", maxsplit=1)[0].rsplit(":", 1)
     header = struct.pack(">hhi", LEAVE_GROUP, 0, 1) + _text("test")
     request = header + _text(group) + _text(member)
     with socket.create_connection((host, int(port)), 10) as link:

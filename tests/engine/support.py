@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicCollection, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from mainspring.processors.core import Rules
@@ -105,7 +105,7 @@ class Installation:
         if self._producer is not None:
             self._producer.flush()
 
-    def messages(self, topic: Topic, *, committed: bool = True) -> list[Message]:
+    def messages(self, topic: Topic, *, committed: bool = True) -> list[Any]:
         """Everything on a topic, each partition in its order."""
         return read_all(self.connection, topic, committed=committed)
 
@@ -114,7 +114,7 @@ class Installation:
         return [CODEC.decode(message.value()) for message in self.messages(topic)]
 
     def events(self, kind: type | None = None) -> list[Any]:
-        """What has been decided and has come in so far; of one kind only, if given. Quick: for conditions to wait on."""
+        """What has been decided and has come in so far, of one kind if given. Quick: for conditions to wait on."""
         if self._tail is None:
             own = {"group.id": "tail", "fetch.wait.max.ms": 10}
             self._tail = Consumer(self.connection.consumer_config(**own))
@@ -122,7 +122,7 @@ class Installation:
             self._tail.assign([TopicPartition(topic.name, number, 0) for number in range(topic.partitions)])
         for message in self._tail.consume(10_000, 0.001):
             assert message.error() is None, message.error()
-            self._tailed.append(CODEC.decode(message.value()))
+            self._tailed.append(CODEC.decode(message.value() or b""))
         return [event for event in self._tailed if kind is None or isinstance(event, kind)]
 
     def all_events(self) -> list[Any]:
@@ -190,13 +190,15 @@ def submit(job_id: str, **fields: Any) -> SubmitJob:
     return SubmitJob(command_id=f"command-{job_id}", actor="test", requested_at_ms=0, spec=spec)
 
 
-def read_all(connection: Connection, topic: Topic, *, committed: bool = True) -> list[Message]:
+def read_all(connection: Connection, topic: Topic, *, committed: bool = True) -> list[Any]:
     """Everything that is on a topic now."""
     isolation = "read_committed" if committed else "read_uncommitted"
-    config = connection.consumer_config(**{"group.id": "reader", "enable.partition.eof": True, "isolation.level": isolation, "fetch.wait.max.ms": 10})
+    config = connection.consumer_config(
+        **{"group.id": "reader", "enable.partition.eof": True, "isolation.level": isolation, "fetch.wait.max.ms": 10}
+    )
     consumer = Consumer(config)
     consumer.assign([TopicPartition(topic.name, number, 0) for number in range(topic.partitions)])
-    read: dict[int, list[Message]] = {number: [] for number in range(topic.partitions)}
+    read: dict[int, list[Any]] = {number: [] for number in range(topic.partitions)}
     missing = set(read)
     deadline_s = time.monotonic() + PATIENCE_S
     while missing:
@@ -204,9 +206,9 @@ def read_all(connection: Connection, topic: Topic, *, committed: bool = True) ->
         for message in consumer.consume(1_000, 0.1):
             error = message.error()
             if error is None:
-                read[message.partition()].append(message)
+                read[message.partition() or 0].append(message)
             elif error.code() == KafkaError._PARTITION_EOF:
-                missing.discard(message.partition())
+                missing.discard(message.partition() or 0)
     consumer.close()
     return [message for number in sorted(read) for message in read[number]]
 

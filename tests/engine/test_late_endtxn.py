@@ -12,7 +12,7 @@ pytestmark = pytest.mark.broker
 
 
 def rotations() -> float:
-    return metrics.PRODUCER_ROTATIONS.labels(reason="late")._value.get()
+    return float(metrics.PRODUCER_ROTATIONS.labels(reason="late")._value.get())
 
 
 @pytest.mark.parametrize("mode", ["silent", "drop"])

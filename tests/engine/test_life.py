@@ -127,4 +127,3 @@ def test_two_installations_on_one_cluster_do_not_see_each_other(kafka: str, pref
 
         assert {event.job_id for event in one.all_events()} == {"mine", "shared"}
         assert {event.job_id for event in other.all_events()} == {"yours", "shared"}
-

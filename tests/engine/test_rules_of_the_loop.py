@@ -1,6 +1,7 @@
 """The parts of the loop that need no Kafka: pace, batches, staged rows, placement of offers."""
 
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
 import pytest
 from hypothesis import given
@@ -85,7 +86,8 @@ def test_halves_hold_everything_once_and_in_order(sizes: list[int]) -> None:
 
     first, second = split(batch)
 
-    assert first and second
+    assert first
+    assert second
     for half in (first, second):
         assert all(each.records for each in half)
     whole = [record for half in (first, second) for each in half for record in each.records]
@@ -114,7 +116,7 @@ def test_under_load_there_is_one_transaction_per_interval() -> None:
         now_ms += 1
 
     assert len(begun) == pytest.approx(1_000 / 25 + 2, abs=2)
-    assert all(later - earlier >= 24 for earlier, later in zip(begun[3:], begun[4:], strict=False))
+    assert all(later - earlier >= 24 for earlier, later in pairwise(begun[3:]))
 
 
 @given(st.lists(st.integers(min_value=0, max_value=100), max_size=50), st.integers(1, 50), st.integers(1, 5))
@@ -227,4 +229,4 @@ def test_a_partition_that_is_given_up_leaves_no_load_behind() -> None:
 
     mine.clear()
 
-    assert sorted(sum((lane.unanswered for lane in choose._lanes.values()), [])) == [0] * 15 + [1]
+    assert sorted(chain.from_iterable(lane.unanswered for lane in choose._lanes.values())) == [0] * 15 + [1]

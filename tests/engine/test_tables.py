@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mainspring.processors.engine.errors import ConfigurationError
@@ -85,6 +85,7 @@ def test_a_wiped_table_can_be_filled_again(tables: Tables) -> None:
 rows = st.lists(st.tuples(st.binary(min_size=1, max_size=4), st.none() | st.binary(max_size=4)), max_size=20)
 
 
+@settings(deadline=None, max_examples=50)
 @given(batches=st.lists(rows, max_size=8), hold_rows=st.integers(min_value=1, max_value=30))
 def test_rocks_equals_memory_after_any_writes(
     batches: list[list[tuple[bytes, bytes | None]]], hold_rows: int, tmp_path_factory: pytest.TempPathFactory

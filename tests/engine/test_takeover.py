@@ -69,7 +69,9 @@ def test_commands_that_came_before_the_first_scheduler_are_not_skipped(kafka: st
         assert here.life("early") == ["JobSubmitted"]
 
 
-def test_a_scheduler_that_dies_before_its_first_transaction_leaves_a_first_start_behind(kafka: str, prefix: str) -> None:
+def test_a_scheduler_that_dies_before_its_first_transaction_leaves_a_first_start_behind(
+    kafka: str, prefix: str
+) -> None:
     with installation(kafka, prefix) as here:
         first = here.engine("a")
         here.ready()

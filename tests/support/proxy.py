@@ -1,7 +1,7 @@
 """A TCP proxy in front of a broker that understands just enough Kafka to hold back one request and let it go later.
 
-A network may do that: it keeps a request of a connection that its client has given up, and delivers it while the client is
-already in its next transaction.
+A network may do that: it keeps a request of a connection that its client has given up, and delivers it while the
+client is already in its next transaction.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mainspring.processors.engine.partition import Partition
-from mainspring.processors.engine.ports import Received
+from mainspring.processors.engine.ports import Place, Received
 
-__all__ = ["Batch", "Slice", "in_order", "split"]
+__all__ = ["Batch", "Slice", "count", "in_order", "split"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,12 +21,18 @@ class Slice:
 Batch = list[Slice]
 
 
-def in_order(records: Sequence[Received], inputs: Sequence[str], partitions: Mapping[int, Partition]) -> Batch:
-    """Records by place, the inputs in their given order; those of partitions that are not ready or not ours are left out.
+def count(batch: Batch) -> int:
+    """How many records there are."""
+    return sum(len(each.records) for each in batch)
 
-    They are read again by whoever owns the partition, from its committed offsets.
+
+def in_order(records: Sequence[Received], inputs: Sequence[str], partitions: Mapping[int, Partition]) -> Batch:
+    """Records by place, the inputs in their given order.
+
+    Records of partitions that are not ready, or not ours, are left out: whoever owns the partition reads them again,
+    from its committed offsets.
     """
-    by_place: dict[tuple[str, int], list[Received]] = {}
+    by_place: dict[Place, list[Received]] = {}
     for record in records:
         place = (record.topic(), record.partition())
         known = by_place.get(place)
@@ -36,24 +42,20 @@ def in_order(records: Sequence[Received], inputs: Sequence[str], partitions: Map
             known.append(record)
     batch: Batch = []
     for topic in inputs:
-        for (name, number), read in by_place.items():
-            if name != topic:
+        for place, read in by_place.items():
+            partition = partitions.get(place[1])
+            if place[0] != topic or partition is None or partition.program is None:
                 continue
-            partition = partitions.get(number)
-            if partition is None or partition.program is None:
-                continue
-            due = partition.position[name, number]
-            if read[0].offset() < due:
-                read = [record for record in read if record.offset() >= due]
-            if read:
-                batch.append(Slice(topic=name, partition=number, records=read))
+            due = partition.position[place]
+            fresh = read if read[0].offset() >= due else [record for record in read if record.offset() >= due]
+            if fresh:
+                batch.append(Slice(topic=topic, partition=place[1], records=fresh))
     return batch
 
 
 def split(batch: Batch) -> tuple[Batch, Batch]:
     """Two halves, neither of them empty, that keep the order within each place. The batch has at least two records."""
-    total = sum(len(each.records) for each in batch)
-    room = total // 2
+    room = count(batch) // 2
     first: Batch = []
     second: Batch = []
     for each in batch:

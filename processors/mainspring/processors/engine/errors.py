@@ -75,9 +75,9 @@ class OffsetOutOfRangeError(ConfigurationError):
     def __init__(self, place: Place, detail: str) -> None:
         topic, partition = place
         super().__init__(
-            f"{topic}[{partition}] cannot be read from where it stands: {detail}. Records were deleted before they were "
-            "processed (retention too short, or the topic was made again), and skipping them would lose jobs in silence. "
-            "Raise the topic's retention; then decide from which offset to go on, and set it for the group by hand."
+            f"{topic}[{partition}] cannot be read from where it stands: {detail}. Records were deleted before they "
+            "were processed (retention too short, or the topic was made again), and skipping them would lose jobs in "
+            "silence. Raise the topic's retention; then decide from which offset to go on, and set it by hand."
         )
         self.place = place
 

@@ -5,9 +5,7 @@ from collections.abc import Callable, Sequence
 from mainspring.processors.core import Now
 from mainspring.processors.engine.errors import FatalKafkaError
 from mainspring.processors.engine.partition import Partition
-from mainspring.processors.engine.ports import Inputs, Place
-from mainspring.processors.engine.program import Program
-from mainspring.processors.engine.tables import Tables
+from mainspring.processors.engine.ports import Place
 from mainspring.processors.engine.takeover import Takeover, TakeoverContext
 from mainspring.telemetry import get_logger, metrics
 
@@ -17,21 +15,20 @@ _log = get_logger(__name__)
 
 
 class Ownership:
-    """The partitions of this process. The group shares out one topic; the other inputs of a partition follow it by hand.
+    """The partitions of this process.
 
-    Two subscribed topics would get different owners for most partitions. No transaction is ever open in these callbacks:
-    they run while inputs are read, so to give a partition up is to forget it.
+    The group shares out one topic, and the other inputs of a partition follow it by hand: two subscribed topics would
+    get different owners for most partitions. No transaction is ever open in these callbacks, because they run while
+    inputs are read; so to give a partition up is to forget it.
     """
 
-    def __init__(
-        self, program: Program, inputs: Inputs, tables: Tables, context: TakeoverContext, now: Callable[[], Now]
-    ):
+    def __init__(self, context: TakeoverContext, now: Callable[[], Now]) -> None:
         self.partitions: dict[int, Partition] = {}
-        self.has_changed = False
-        self._program = program
-        self._inputs = inputs
-        self._tables = tables
+        self._has_changed = False
         self._context = context
+        self._program = context.program
+        self._inputs = context.inputs
+        self._tables = context.tables
         self._now = now
 
     def on_assigned(self, partitions: Sequence[int]) -> None:
@@ -63,9 +60,9 @@ class Ownership:
 
     def check(self) -> None:
         """Raises unless all inputs of each partition are here, and those of no other."""
-        if not self.has_changed:
+        if not self._has_changed:
             return
-        self.has_changed = False
+        self._has_changed = False
         held = self._inputs.owned()
         expected = {place for partition in self.partitions.values() for place in partition.places}
         if held != expected:
@@ -83,7 +80,7 @@ class Ownership:
 
     def _changed(self, what: str, partitions: Sequence[int]) -> None:
         if partitions:
-            self.has_changed = True
+            self._has_changed = True
             metrics.REBALANCES.labels(group=self._program.group).inc()
             _log.info(f"partitions {what}", partitions=sorted(partitions), owned=sorted(self.partitions))
 

@@ -46,7 +46,7 @@ class Mark:
 
 
 class Received(Protocol):
-    """One record as it was read. The methods are those of the client library's message, so that reading copies nothing."""
+    """One record as it was read, with the methods of the client library's message: reading copies nothing."""
 
     def topic(self) -> str: ...
     def partition(self) -> int: ...
@@ -57,7 +57,7 @@ class Received(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadResult:
-    """Records in the order of their offsets per place, and the places whose end was met, each with the offset of that end."""
+    """Records, in order within each place, and the places whose end was met, each with the offset of that end."""
 
     records: list[Received] = field(default_factory=list)
     ends: list[tuple[Place, int]] = field(default_factory=list)
@@ -120,7 +120,7 @@ class Inputs(Protocol):
         ...
 
     def claim(self, marks: Mapping[Place, Mark]) -> Pending[None]:
-        """Commits offsets outside a transaction, to leave a note of who owns the places. Answered inside later reads."""
+        """Commits offsets outside a transaction, to note who owns the places. Answered inside later reads."""
         ...
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ class Admin(Protocol):
     """Questions to the broker. The answers come later; none of them is waited for."""
 
     def committed(self, places: Sequence[Place], *, stable: bool) -> Pending[dict[Place, Mark | None]]:
-        """Committed offsets of the group. `stable`: raises `UnstableOffsetsError` while a transaction holds one of them."""
+        """Committed offsets of the group. `stable`: `UnstableOffsetsError` while a transaction holds one of them."""
         ...
 
     def ends(self, places: Sequence[Place]) -> Pending[dict[Place, int]]:
@@ -163,8 +163,10 @@ class Admin(Protocol):
 
 
 class Produce(Protocol):
-    """Hands one record to the producer: topic, value, key, partition (-1: by key). Raises `BufferError` when its queue is
-    full, and what `Output.fault_of` understands when the record can be told to be wrong at once.
+    """Hands one record to the producer: topic, value, key, partition (-1: by key).
+
+    Raises `BufferError` when its queue is full, and what `Output.fault_of` understands when the record can be told to
+    be wrong at once.
     """
 
     def __call__(self, topic: str, value: bytes | None, key: bytes | None, partition: int, /) -> None: ...
@@ -182,7 +184,7 @@ class Output(Protocol):
         """As `produce`, and the offset it gets is noted."""
         ...
 
-    def trace(self, on: bool) -> None:
+    def trace(self, *, on: bool) -> None:
         """Whether every record's own failure is to be told apart, which costs time."""
         ...
 
@@ -203,7 +205,7 @@ class Output(Protocol):
     def commit(self) -> None: ...
     def abort(self) -> None: ...
     def is_suspect(self) -> bool:
-        """Whether since `begin` a request may have been left behind in the network: the producer must then be replaced."""
+        """Whether since `begin` a request may have been left behind in the network: then replace the producer."""
         ...
 
     def close(self) -> None: ...

@@ -39,8 +39,11 @@ class PartitionProgram(Protocol):
         """Decides on inputs, in order. Raises `RecordError` when one of them makes the rules fail."""
         ...
 
-    def condemn(self, record: Received, detail: str, now: Now) -> None:
-        """Puts aside an input that cannot be applied, and closes what it belongs to, so that nobody waits for it."""
+    def condemn(self, record: Received, detail: str, now: Now, *, close: bool) -> None:
+        """Puts aside an input that cannot be applied, and closes what it belongs to, so that nobody waits for it.
+
+        Raises `RecordError` when that fails, too; it is then called again without `close`.
+        """
         ...
 
     def tick(self, now: Now) -> None:

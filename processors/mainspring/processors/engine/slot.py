@@ -1,4 +1,4 @@
-"""Slots: names that one live process holds at a time, so that a restarted process finds its transactions and tables again."""
+"""Slots: names that one live process holds at a time, so that a restarted one finds its transactions and tables."""
 
 import fcntl
 import os
@@ -41,8 +41,8 @@ class Slot:
 def hold_slot(name: str, locks: Path, *, exact: bool) -> Slot:
     """Holds `name` itself (`exact`: an ordinal that somebody else keeps unique), or `name-N` with the first free N.
 
-    `locks` is a directory on this machine that all processes under this name share. Raises `ConfigurationError` when the
-    name is not one, or is held by another process.
+    `locks` is a directory on this machine that all processes under this name share. Raises `ConfigurationError` when
+    the name is not one, or is held by another process.
     """
     if not _NAME.fullmatch(name):
         raise ConfigurationError(f"slot {name!r} must be 1 to 100 of: ASCII letters, digits, '.', '_', '-'")
@@ -51,8 +51,8 @@ def hold_slot(name: str, locks: Path, *, exact: bool) -> Slot:
         lock = _try_lock(locks / f"{name}.lock")
         if lock is None:
             raise ConfigurationError(
-                f"slot {name!r} is held by another process on this machine. Two schedulers under one slot would shut each "
-                "other out: give each its own, or leave the slot out"
+                f"slot {name!r} is held by another process on this machine. Two schedulers under one slot would shut "
+                "each other out: give each its own, or leave the slot out"
             )
         return Slot(name, lock)
     for number in range(_MAX_SLOTS):
@@ -64,7 +64,7 @@ def hold_slot(name: str, locks: Path, *, exact: bool) -> Slot:
 
 
 def slot_of(pid: int, locks: Path) -> Slot | None:
-    """The slot that a process held when it died, now held by the caller; None when it had none, or another has it already."""
+    """The slot that a process held when it died, now held by the caller; None if it had none or another has it now."""
     for path in locks.glob("*.lock"):
         try:
             is_his = path.read_bytes().strip() == str(pid).encode()

@@ -59,9 +59,10 @@ def supervise(
 ) -> int:
     """Runs `command` as `processes` children and returns when all have ended after SIGTERM, SIGINT or `stop`.
 
-    A child that dies is fenced at once (`fence` with its process id: its open transaction must not hold up the others until
-    it times out) and started again, at once after a long life and with growing pauses after short ones; one that exits with 0
-    without being told to, too. An exit code in `permanent` is not worth a new start: everything is stopped.
+    A child that dies is fenced at once (`fence` with its process id: its open transaction must not hold up the others
+    until it times out) and started again, at once after a long life and with growing pauses after short ones; one
+    that exits with 0 without being told to, too. An exit code in `permanent` is not worth a new start: everything is
+    stopped.
 
     Returns 0, or the first permanent exit code. In the main thread it takes SIGTERM and SIGINT over while it runs.
     """

@@ -1,9 +1,10 @@
 """How a partition changes hands: nothing is read before everything that its former owners did is known.
 
-The order is what makes it right. Stable committed offsets first: a transaction of a former owner that is still open could
-yet move them. Then the end of the changelog as it is on disk, uncommitted rows included: a consumer that reads committed
-rows only meets its first end at the first open transaction, and rows that others committed behind it would be missed. Then
-the rows up to that end; then the position row tells where to go on, and must agree with the committed offsets.
+The order is what makes it right. Stable committed offsets first: a transaction of a former owner that is still open
+could yet move them. Then the end of the changelog as it is on disk, uncommitted rows included: a consumer that reads
+committed rows only meets its first end at the first open transaction, and rows that others committed behind it would
+be missed. Then the rows up to that end; then the position row tells where to go on, and must agree with the committed
+offsets.
 """
 
 from collections.abc import Callable, Sequence
@@ -85,7 +86,7 @@ class Takeover:
         return max(0, self._end - self._reached)
 
     def advance(self, now: Now) -> bool:
-        """Goes on as far as possible. True once the partition may be opened: `table`, `counter` and `start` are set then.
+        """Goes on as far as possible. True once the partition may be opened: `table`, `counter`, `start` are set then.
 
         Raises `BrokenPromiseError` when what was found does not fit together.
         """
@@ -220,31 +221,31 @@ class Takeover:
             at, mark = position.offsets[place[0]], self._marks[place]
             if mark is not None and mark.offset != at:
                 raise BrokenPromiseError(
-                    f"{place[0]}[{place[1]}]: the group has committed offset {mark.offset}, the changelog says {at}. Both are "
-                    f"written in one transaction, so someone has changed one of them by hand (or removed the other's topic). "
-                    f"Set the group's offset to {at} if the changelog is right; going on by itself could lose jobs."
+                    f"{place[0]}[{place[1]}]: the group has committed offset {mark.offset}, the changelog says {at}. "
+                    "Both are written in one transaction, so someone has changed one of them by hand, or removed a "
+                    f"topic. Set the group's offset to {at} if the changelog is right; to go on anyway could lose jobs."
                 )
             self.start[place] = at if at >= 0 else self._beginnings[place]
 
     def _settle_first_start(self, table: Table) -> None:
         if next(iter(table.scan(b"")), None) is not None:
             raise BrokenPromiseError(
-                f"{self._changelog[0]}[{self.partition}] has rows but no position row: it was not written by this program, or "
-                "rows were deleted by hand. Restore the topic, or begin with another prefix."
+                f"{self._changelog[0]}[{self.partition}] has rows but no position row: it was not written by this "
+                "program, or rows were deleted by hand. Restore the topic, or begin with another prefix."
             )
         for place in self._places:
             mark = self._marks[place]
             if mark is not None and not mark.metadata.endswith(_NEW):
                 raise BrokenPromiseError(
-                    f"{place[0]}[{place[1]}] has been processed up to offset {mark.offset} and the changelog is empty: the topic "
-                    f"{self._changelog[0]} was deleted or made again, and with it the state of every job. Restore it, or begin "
-                    "with another prefix."
+                    f"{place[0]}[{place[1]}] has been processed up to offset {mark.offset} and the changelog is empty: "
+                    f"the topic {self._changelog[0]} was deleted or made again, and with it the state of every job. "
+                    "Restore it, or begin with another prefix."
                 )
             self.start[place] = self._beginnings[place] if mark is None else mark.offset
 
     def _ask_claim(self, now: Now) -> bool:
-        # A note of who owns the partition now, before its first transaction: should this process die inside that one, the
-        # next owner must end it, and not the transaction of whoever owned the partition before and lives.
+        # A note of who owns the partition now, before its first transaction: should this process die inside that one,
+        # the next owner must end it, and not the transaction of whoever owned the partition before and lives.
         self.phase = "claim"
         mark = owner_mark(self._context.owner, has_rows=self._has_rows)
         marks = {place: Mark(offset=at, metadata=mark) for place, at in self.start.items()}

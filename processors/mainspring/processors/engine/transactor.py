@@ -27,8 +27,9 @@ class Outcome(Enum):
 class Transactor:
     """Runs transactions under one id.
 
-    Errors by class: a retriable one, the same call again until `patience_ms` have passed; one that asks for an abort, abort;
-    a commit of unknown outcome, a new producer, which makes it known; a fatal one is raised as `FatalKafkaError`.
+    Errors by class: a retriable one, the same call again until `patience_ms` have passed; one that asks for an abort,
+    abort; a commit of unknown outcome, a new producer, which makes it known; a fatal one is raised as
+    `FatalKafkaError`.
     """
 
     def __init__(self, kafka: Kafka, transactional_id: str, clock: Clock, patience_ms: int) -> None:
@@ -42,12 +43,12 @@ class Transactor:
     def run(
         self, write: Callable[[Output], None], marks: dict[Place, Mark], group: Callable[[], GroupMetadata]
     ) -> tuple[Outcome, TransactionError | None]:
-        """One transaction: what `write` produces, and the offsets. With an outcome other than COMMITTED comes the reason."""
+        """One transaction: what `write` produces, and the offsets. An outcome other than COMMITTED has a reason."""
         if self._output.is_suspect():
             self._replace("late")
         output = self._output
         began_ms = self._clock.mono_ms()
-        output.trace(self._traced > 0)
+        output.trace(on=self._traced > 0)
         try:
             output.begin()
             write(output)
@@ -115,7 +116,7 @@ class Transactor:
                 return
 
     def _replace(self, why: str) -> None:
-        """A new producer with the same id: its start ends whatever the old one left open, and shuts late requests out."""
+        """A new producer with the same id: its start ends what the old one left open and shuts late requests out."""
         _log.warning("producer replaced", why=why)
         metrics.PRODUCER_ROTATIONS.labels(reason=why).inc()
         self._output.close()
@@ -139,6 +140,6 @@ class Transactor:
             return
         metrics.FENCED.labels(role="scheduler").inc()
         raise FatalKafkaError(
-            f"the producer {self.transactional_id} cannot go on: {error.code}: {error.detail}. If another process runs under the "
-            "same slot, give each its own"
+            f"the producer {self.transactional_id} cannot go on: {error.code}: {error.detail}. If another process runs "
+            "under the same slot, give each its own"
         ) from error

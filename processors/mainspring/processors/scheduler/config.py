@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mainspring.processors.core import Rules
-from mainspring.processors.engine.loop import EngineOptions
+from mainspring.processors.engine.options import EngineOptions
 from mainspring.schemas import Codec
 from mainspring.topics import Connection, Topology
 
@@ -22,13 +22,13 @@ class SchedulerConfig:
     codec: Codec
     rules: Rules
     slot: str | None = None
-    """A name that no other scheduler of the installation has (a StatefulSet's ordinal); None: host name and a free number."""
+    """A name that no other scheduler of the installation has (an ordinal of a StatefulSet); None: host and a number."""
     state_dir: Path | None = None
     """Where the tables and the locks of slots are kept; None: tables in memory."""
     transaction_timeout_ms: int = 3_000
     session_timeout_ms: int = 6_000
     static_member: bool = False
-    """Whether the slot is also the member's identity in the group: a restart within the session then moves no partition."""
+    """Whether the slot is the member's identity in the group, so that a quick restart moves no partition."""
     max_batch: int = 4_000
     linger_ms: int = 25
     burst: int = 3

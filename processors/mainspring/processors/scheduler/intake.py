@@ -1,4 +1,4 @@
-"""From records of the input topics to inputs of the core: decoded, of a type that belongs there, and on the right partition."""
+"""From records of the input topics to inputs of the core: decoded, of a right type, on the right partition."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -83,19 +83,22 @@ class Intake:
             except Exception as error:
                 raise RecordError(received, f"{type(error).__name__}: {error}") from error
 
-    def condemn(self, core: PartitionCore, received: Received, detail: str, now: Now) -> None:
-        """Puts a record aside that cannot be applied, and closes its job."""
+    def condemn(self, core: PartitionCore, received: Received, detail: str, now: Now, *, close: bool) -> None:
+        """Puts a record aside that cannot be applied, and closes its job. Raises `RecordError` when that fails, too."""
         self.put_aside(received, DeadLetterReason.UNPROCESSABLE, detail, now)
-        source = self._sources[received.topic()]
+        if not close:
+            return
         try:
-            record = self._decode(received.value() or b"")
+            job_id = _job_id(self._decode(received.value() or b""))
         except UnreadableRecordError:
             return
-        job_id = _job_id(record)
         if job_id is None:
             return
-        cause = Cause(source=source, partition=self._partition, offset=received.offset())
-        core.close(job_id, detail, cause, now)
+        cause = Cause(source=self._sources[received.topic()], partition=self._partition, offset=received.offset())
+        try:
+            core.close(job_id, detail, cause, now)
+        except Exception as error:
+            raise RecordError(received, f"{detail}; and its job could not be closed: {error!r}") from error
 
     def put_aside(self, received: Received, reason: DeadLetterReason, detail: str, now: Now) -> None:
         """Writes a dead letter in this transaction."""

@@ -45,8 +45,8 @@ class SchedulerPartition:
     def apply(self, topic: str, records: Sequence[Received], now: Now) -> None:
         self._intake.apply(self.core, topic, records, now)
 
-    def condemn(self, record: Received, detail: str, now: Now) -> None:
-        self._intake.condemn(self.core, record, detail, now)
+    def condemn(self, record: Received, detail: str, now: Now, *, close: bool) -> None:
+        self._intake.condemn(self.core, record, detail, now, close=close)
 
     def tick(self, now: Now) -> None:
         self.core.tick(now)

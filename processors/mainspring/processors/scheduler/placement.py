@@ -1,8 +1,8 @@
 """On which partition of its work topic an offer goes: chosen, not hashed.
 
-A partition of a work topic is read by one worker. Where offers lie unanswered the worker is slow, full or gone, so the next
-ones go elsewhere. Every partition that a transaction touches costs the broker time, so within one transaction a run of offers
-of one lane goes to the same partition, up to `run`.
+A partition of a work topic is read by one worker. Where offers lie unanswered the worker is slow, full or gone, so
+the next ones go elsewhere. Every partition that a transaction touches costs the broker time, so within one
+transaction a run of offers of one lane goes to the same partition, up to `run`.
 """
 
 from dataclasses import dataclass, field
@@ -53,7 +53,7 @@ class WorkPlacement:
 
     @staticmethod
     def _least(lane: _Lane, avoid: int | None) -> int:
-        """The partition with the fewest unanswered offers; among equals the one after the last, so that all have their turn."""
+        """The partition with the fewest unanswered offers; among equals the one after the last: all get a turn."""
         count = len(lane.unanswered)
         best, fewest = lane.current, None
         for step in range(1, count + 1):

@@ -25,8 +25,8 @@ class SchedulerProgram:
 
     def __init__(self, *, topology: Topology, codec: Codec, rules: Rules, recorded_by: str, cache_rows: int) -> None:
         self.group = topology.group("scheduler")
-        # What one partition told another first, then what workers did, then what users want: a cancel that comes with the
-        # report it competes with finds the job ended.
+        # What one partition told another first, then what workers did, then what users want: a cancel that comes with
+        # the report it competes with finds the job ended.
         self.inputs = (topology.followups.name, topology.attempts.name, topology.commands.name)
         self.subscribed = topology.commands.name
         self.changelog = topology.scheduler_changelog.name

@@ -14,8 +14,8 @@ STATE_PREFIX = b"J"
 POSITION_KEY = b"!position"
 
 PROTOCOL = 1
-"""The newest record types that this version writes. It is recorded with every transaction: a partition that was written by
-a later version is not taken over by an earlier one, which could not read what it finds."""
+"""The newest record types that this version writes. It is recorded with every transaction: a partition that was written
+by a later version is not taken over by an earlier one, which could not read what it finds."""
 
 
 class ProtocolError(MainspringError):
@@ -100,8 +100,8 @@ class PositionRows:
         assert isinstance(row, PositionRow)
         if row.protocol > PROTOCOL:
             raise ProtocolError(
-                f"{row.owner} has written this partition at protocol level {row.protocol}, and this version knows {PROTOCOL}. "
-                "Run the later version; a downgrade needs one that reads what it wrote"
+                f"{row.owner} has written this partition at protocol level {row.protocol}, and this version knows "
+                f"{PROTOCOL}. Run the later version; a downgrade needs one that reads what it wrote"
             )
         return Position(
             offsets={

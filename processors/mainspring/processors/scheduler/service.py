@@ -3,12 +3,15 @@
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import FrameType
 
 from mainspring.processors.engine.errors import FatalKafkaError
+from mainspring.processors.engine.garbage import QuietCollector
 from mainspring.processors.engine.kafka import ClientOptions, ConfluentKafka, SystemClock, SystemRandomness
-from mainspring.processors.engine.loop import Engine, EngineStatus
+from mainspring.processors.engine.loop import Engine
+from mainspring.processors.engine.options import EngineStatus
 from mainspring.processors.engine.ports import Clock, Kafka, Randomness
 from mainspring.processors.engine.slot import Slot, hold_slot, slot_of
 from mainspring.processors.engine.tables import MemoryTables, Tables
@@ -47,14 +50,15 @@ class SchedulerStatus:
 
     @property
     def is_ready(self) -> bool:
-        """Whether every partition that it owns decides. One that owns none is ready too: there may be more processes than
-        partitions.
+        """Whether every partition that it owns decides.
+
+        One that owns none is ready too: there may be more processes than partitions.
         """
         return self.last_loop_ms > 0 and not self.restoring
 
 
 class Scheduler:
-    """Decides for a share of the partitions. `run` does it until told to stop; `build` gives the bare engine for tests."""
+    """Decides for a share of the partitions. `run` does it until told to stop; `build` gives the bare engine."""
 
     def __init__(
         self,
@@ -72,9 +76,10 @@ class Scheduler:
         self._slot: Slot | None = None
         self._restarts: list[int] = []
 
-    def run(self, stop: threading.Event) -> None:
+    def run(self, stop: threading.Event, *, own_process: bool = False) -> None:
         """Runs until `stop` is set: finishes its transaction, leaves the group, returns.
 
+        `own_process`: nothing else of weight runs in this process, so its garbage collection may be tuned for the loop.
         An engine that cannot go on (fenced, evicted with a transaction open) is thrown away and built anew from what is
         committed. Raises `FatalKafkaError` when that happens again and again, `ConfigurationError` at once.
         """
@@ -82,8 +87,9 @@ class Scheduler:
         with hold_slot(self._config.slot_name, self._config.lock_dir, exact=exact) as slot:
             self._slot = slot
             try:
-                while not stop.is_set():
-                    self._run_engine(slot, stop)
+                with QuietCollector(self._clock) if own_process else nullcontext() as collector:
+                    while not stop.is_set():
+                        self._run_engine(slot, stop, collector)
             finally:
                 self._slot = None
 
@@ -131,12 +137,14 @@ class Scheduler:
             restarts=len(self._restarts),
         )
 
-    def _run_engine(self, slot: Slot, stop: threading.Event) -> None:
+    def _run_engine(self, slot: Slot, stop: threading.Event, collector: QuietCollector | None) -> None:
         engine: Engine | None = None
         try:
             engine = self._engine = self.build(slot.name)
             while not stop.is_set():
                 engine.step(_STEP_MS)
+                if collector is not None:
+                    collector.look()
         except FatalKafkaError as error:
             self._count_restart(error)
         finally:
@@ -188,7 +196,7 @@ def run_scheduler(config: SchedulerConfig, stop: threading.Event | None = None) 
         signal.signal(signal.SIGTERM, on_signal)
         signal.signal(signal.SIGINT, on_signal)
     try:
-        Scheduler(config).run(stopping)
+        Scheduler(config).run(stopping, own_process=True)
     except FatalKafkaError as error:
         _log.error("scheduler cannot go on", why=str(error))
         return EXIT_FATAL

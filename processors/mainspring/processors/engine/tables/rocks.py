@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from struct import Struct
+from typing import cast
 
 from rocksdict import BlockBasedOptions, Cache, DBCompressionType, Options, Rdict, ReadOptions, WriteBatch
 
@@ -131,7 +132,7 @@ class RocksTable:
         options = ReadOptions()
         options.set_iterate_upper_bound(_after(first))
         skip = len(self._lead)
-        for key, value in self._db.items(from_key=first, read_opt=options):
+        for key, value in cast("Iterator[tuple[bytes, bytes]]", self._db.items(from_key=first, read_opt=options)):
             yield key[skip:], value
 
     def wipe(self) -> None:
@@ -165,7 +166,7 @@ def _open(path: Path) -> Rdict:
 
 def _options() -> Options:
     options = Options(raw_mode=True)
-    options.create_if_missing(True)
+    options.create_if_missing(True)  # noqa: FBT003 - the library takes it by position only
     options.set_write_buffer_size(_WRITE_BUFFER_BYTES)
     options.set_max_write_buffer_number(3)
     options.set_max_open_files(256)
@@ -173,6 +174,6 @@ def _options() -> Options:
     options.set_compression_type(DBCompressionType.lz4())
     blocks = BlockBasedOptions()
     blocks.set_block_cache(Cache(_CACHE_BYTES))
-    blocks.set_bloom_filter(10, False)
+    blocks.set_bloom_filter(10, False)  # noqa: FBT003 - as above
     options.set_block_based_table_factory(blocks)
     return options

@@ -1,0 +1,95 @@
+"""The ports on confluent-kafka. What librdkafka does differently from what one would expect is dealt with here."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from mainspring.processors.engine.kafka.admin import KafkaAdmin
+from mainspring.processors.engine.kafka.consumers import KafkaChangelog, KafkaInputs
+from mainspring.processors.engine.kafka.output import KafkaOutput
+from mainspring.processors.engine.kafka.system import SystemClock, SystemRandomness
+from mainspring.topics import Connection
+
+__all__ = ["ClientOptions", "ConfluentKafka", "SystemClock", "SystemRandomness"]
+
+_QUEUE_MESSAGES = 1_000_000
+_QUEUE_KBYTES = 1_048_576
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientOptions:
+    """How the clients are tuned. All times in milliseconds."""
+
+    group: str
+    subscribed: str
+    inputs: tuple[str, ...]
+    changelog: str
+    client_id: str
+    session_timeout_ms: int = 6_000
+    heartbeat_ms: int = 500
+    transaction_timeout_ms: int = 3_000
+    max_poll_interval_ms: int = 120_000
+    group_instance_id: str | None = None
+    prefetch_records: int = 20_000
+    prefetch_kbytes: int = 65_536
+
+
+class ConfluentKafka:
+    """Makes clients for one processor on one cluster."""
+
+    def __init__(self, connection: Connection, options: ClientOptions) -> None:
+        self._connection = connection
+        self._options = options
+
+    def inputs(self) -> "KafkaInputs":
+        options = self._options
+        own: dict[str, Any] = {
+            "client.id": options.client_id,
+            "group.id": options.group,
+            "partition.assignment.strategy": "cooperative-sticky",
+            "session.timeout.ms": options.session_timeout_ms,
+            "heartbeat.interval.ms": min(options.heartbeat_ms, options.session_timeout_ms // 3),
+            "max.poll.interval.ms": max(options.max_poll_interval_ms, options.session_timeout_ms),
+            "enable.partition.eof": True,
+            "fetch.queue.backoff.ms": 10,
+            "queued.min.messages": options.prefetch_records,
+            "queued.max.messages.kbytes": options.prefetch_kbytes,
+        }
+        if options.group_instance_id is not None:
+            own["group.instance.id"] = options.group_instance_id
+        return KafkaInputs(self._connection.consumer_config(**own), options.subscribed, options.inputs)
+
+    def changelog(self) -> "KafkaChangelog":
+        own = {
+            "client.id": f"{self._options.client_id}-restore",
+            # Never joined: librdkafka asks for a name even where partitions are assigned by hand.
+            "group.id": self._options.group,
+            "enable.partition.eof": True,
+            "fetch.queue.backoff.ms": 10,
+            "fetch.wait.max.ms": 100,
+        }
+        return KafkaChangelog(self._connection.consumer_config(**own), self._options.changelog)
+
+    def admin(self) -> "KafkaAdmin":
+        own = {"client.id": f"{self._options.client_id}-admin"}
+        return KafkaAdmin(self._connection.admin_config(**own), self._options.group)
+
+    def output(self, transactional_id: str) -> "KafkaOutput":
+        return KafkaOutput(self._producer_config(transactional_id), transactional_id)
+
+    def fence(self, transactional_id: str) -> None:
+        self.output(transactional_id).close()
+
+    def _producer_config(self, transactional_id: str) -> dict[str, Any]:
+        own = {
+            "client.id": transactional_id,
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": self._options.transaction_timeout_ms,
+            "linger.ms": 5,
+            "retry.backoff.ms": 2,
+            "retry.backoff.max.ms": 50,
+            "queue.buffering.max.messages": _QUEUE_MESSAGES,
+            "queue.buffering.max.kbytes": _QUEUE_KBYTES,
+            "log.connection.close": True,
+            "log_level": 6,
+        }
+        return self._connection.producer_config(**own)

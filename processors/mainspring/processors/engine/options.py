@@ -1,0 +1,39 @@
+"""How the loop is tuned, and what it tells of itself."""
+
+from dataclasses import dataclass
+
+__all__ = ["EngineOptions", "EngineStatus"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions:
+    """How the loop is tuned. Times in milliseconds."""
+
+    max_batch: int = 4_000
+    """Inputs that one transaction takes at most."""
+    max_batch_bytes: int = 8 << 20
+    """Bytes of inputs that one transaction takes, unless a single one is larger."""
+    linger_ms: int = 25
+    """Under load, how long inputs gather for one transaction."""
+    burst: int = 3
+    """Transactions that follow one another without gathering, after a quiet while."""
+    commit_inputs_ms: int = 60_000
+    """Inputs that need no transaction (heartbeats) are committed at least this often."""
+    patience_ms: int = 60_000
+    """How long a call that may be repeated is repeated."""
+    delete_retention_ms: int = 86_400_000
+    """`delete.retention.ms` of the changelog: an older local table is not trusted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineStatus:
+    """What the loop is at, for health checks. Times are monotonic milliseconds."""
+
+    owned: tuple[int, ...] = ()
+    ready: tuple[int, ...] = ()
+    restoring: tuple[int, ...] = ()
+    last_loop_ms: int = 0
+    """When it last came round; 0: not yet."""
+    last_commit_ms: int | None = None
+    transactions: int = 0
+    """Committed since its start."""

@@ -1,0 +1,293 @@
+"""A batch of inputs from decision to commit, and what is done when that fails.
+
+The numbers in the comments are the steps of the loop (see `engine.loop`).
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from mainspring.processors.core import Now
+from mainspring.processors.engine.batch import Batch, Slice, count, split
+from mainspring.processors.engine.errors import EngineError, FatalKafkaError, FaultKind, RecordError, TransactionError
+from mainspring.processors.engine.options import EngineOptions
+from mainspring.processors.engine.ownership import Ownership
+from mainspring.processors.engine.pace import Pace
+from mainspring.processors.engine.partition import Barrier, Partition
+from mainspring.processors.engine.ports import Clock, Mark, Output, Place
+from mainspring.processors.engine.program import PartitionProgram, Position
+from mainspring.processors.engine.tables import Row
+from mainspring.processors.engine.takeover import Takeover, TakeoverContext, owner_mark
+from mainspring.processors.engine.transactor import Outcome, Transactor
+from mainspring.schemas import RegistryError
+from mainspring.telemetry import get_logger
+
+__all__ = ["Processing"]
+
+_log = get_logger(__name__)
+
+_REGISTRY_PAUSE_MS = 1_000
+
+Before = dict[int, dict[Place, int]]
+"""Where each partition stood before a batch."""
+
+
+class Processing:
+    """Decides on batches and commits what was decided, one transaction for all partitions."""
+
+    def __init__(
+        self,
+        *,
+        ownership: Ownership,
+        context: TakeoverContext,
+        transactor: Transactor,
+        clock: Clock,
+        pace: Pace,
+        options: EngineOptions,
+        first_txn_id: int,
+    ) -> None:
+        self.transactions = 0
+        self.last_commit_ms: int | None = None
+        self.rewound: set[int] = set()
+        """Partitions whose inputs were set back since this was emptied: what was read of them is read again."""
+        self._ownership = ownership
+        self._context = context
+        self._program = context.program
+        self._inputs = context.inputs
+        self._transactor = transactor
+        self._clock = clock
+        self._pace = pace
+        self._options = options
+        self._txn_id = first_txn_id
+
+    def process(self, batch: Batch) -> None:
+        """Decides and commits a batch, which may be empty: time brings work, too.
+
+        An input that cannot be applied is found and put aside. Raises `FatalKafkaError`.
+        """
+        try:
+            self._isolate(batch)
+        except RegistryError as error:
+            # The record may be fine, and what is it? Nothing goes on until the registry says so.
+            _log.warning("the schema registry does not answer", why=str(error))
+            self._rewind(self._ownership.ready(), self._now())
+            self._clock.pause(_REGISTRY_PAUSE_MS)
+
+    def _isolate(self, batch: Batch) -> None:
+        """Tries the batch; if it fails for a reason of a record once more; and then finds the one at fault."""
+        condemned: list[RecordError] = []
+        is_second_try = False
+        while True:
+            try:
+                self._attempt(batch, condemned)
+            except RecordError as error:
+                if is_second_try and error.record is None:
+                    self._bisect(batch, error, condemned)
+                    return
+                if is_second_try and error.record is not None:
+                    condemned.append(error)
+                is_second_try = True
+            else:
+                return
+
+    def _bisect(self, batch: Batch, error: RecordError, condemned: Sequence[RecordError]) -> None:
+        if count(batch) <= 1:
+            only = batch[0].records[0] if batch else None
+            if only is None or any(each.record is only for each in condemned):
+                raise FatalKafkaError(f"what time brought cannot be written: {error.detail}")
+            self._attempt(batch, [*condemned, RecordError(only, error.detail)])
+            return
+        for half in split(batch):
+            try:
+                self._attempt(half, condemned)
+            except RecordError as again:
+                self._bisect(half, again, condemned)
+
+    def _attempt(self, batch: Batch, condemned: Sequence[RecordError]) -> None:
+        """One try at a batch. Raises `RecordError`, after everything was rolled back, when a record is at fault."""
+        now = self._now()
+        ready = self._ownership.ready()
+        before = {partition.number: dict(partition.position) for partition in ready}
+        try:
+            for each in batch:
+                self._decide(each, condemned, now)
+            self._tick(ready, {each.partition for each in batch}, now)
+        except RecordError:
+            self._roll_back(before, now)
+            raise
+        decided = [partition for partition in ready if self._has_work(partition, now)]
+        if decided:
+            self._transact(decided, before, now)
+
+    def _decide(self, each: Slice, condemned: Sequence[RecordError], now: Now) -> None:
+        """Steps 2 to 4 for the records of one place."""
+        partition = self._ownership.partitions.get(each.partition)
+        if partition is None or partition.program is None or each.partition in self.rewound:
+            # While the batch was being taken apart this partition was set back: all of it is read again.
+            return
+        program, records = partition.program, each.records
+        for bad in condemned:
+            index = next((at for at, record in enumerate(records) if record is bad.record), None)
+            if index is not None and bad.record is not None:
+                program.apply(each.topic, records[:index], now)
+                # Condemned twice: it could not even be closed, so it is only put aside.
+                is_closed = sum(each_bad.record is bad.record for each_bad in condemned) == 1
+                program.condemn(bad.record, bad.detail, now, close=is_closed)
+                records = records[index + 1 :]
+        program.apply(each.topic, records, now)
+        partition.position[each.topic, each.partition] = each.records[-1].offset() + 1
+        if partition.uncommitted_since_ms is None:
+            partition.uncommitted_since_ms = now.mono_ms
+
+    def _tick(self, ready: Iterable[Partition], touched: set[int], now: Now) -> None:
+        for partition in ready:
+            program = partition.program
+            assert program is not None
+            self._watch_barrier(partition, program, now)
+            if partition.number in touched or program.next_tick_in_ms(now) == 0:
+                program.tick(now)
+
+    def _watch_barrier(self, partition: Partition, program: PartitionProgram, now: Now) -> None:
+        """Lets the program know when everything has been applied that was written before it asked.
+
+        The end is asked for, and the answer taken when it is there: nothing waits.
+        """
+        barrier = partition.barrier
+        place = (self._program.barrier_topic, partition.number)
+        if barrier is None:
+            if program.wants_barrier(now):
+                partition.barrier = Barrier(asked_at=now, answer=self._context.admin.ends([place]))
+            return
+        if barrier.end is None:
+            if not barrier.answer.done():
+                return
+            try:
+                barrier.end = barrier.answer.result()[place]
+            except TransactionError as error:
+                _log.warning("the end of an input could not be asked for", place=place, why=str(error))
+                partition.barrier = None
+                return
+        if partition.has_reached(place, barrier.end):
+            partition.barrier = None
+            program.barrier_passed(barrier.asked_at, now)
+
+    def _has_work(self, partition: Partition, now: Now) -> bool:
+        assert partition.program is not None
+        since_ms = partition.uncommitted_since_ms
+        overdue = since_ms is not None and now.mono_ms - since_ms >= self._options.commit_inputs_ms
+        return partition.program.has_decided() or overdue
+
+    def _transact(self, decided: list[Partition], before: Before, now: Now) -> None:
+        """Steps 5 to 9."""
+        self._txn_id += 1
+        self._pace.spend(now.mono_ms)
+        owner = owner_mark(self._transactor.transactional_id, has_rows=True)
+        marks = {
+            place: Mark(offset=offset, metadata=owner)
+            for partition in decided
+            for place, offset in partition.position.items()
+        }
+        try:
+            rows = {partition.number: self._rows(partition, now) for partition in decided}
+            write = partial(self._write, decided, rows, now)
+            outcome, reason = self._transactor.run(write, marks, self._inputs.group)  # 5 to 8
+        except EngineError:
+            raise
+        except Exception as error:
+            # What was decided cannot be put into bytes: some input leads to it.
+            self._roll_back(before, now)
+            raise RecordError(None, repr(error)) from error
+        if outcome is Outcome.COMMITTED:
+            self._apply(decided, rows, now)
+        elif outcome is Outcome.UNKNOWN:
+            self._read_back(decided, now)
+        elif reason is not None and reason.kind is FaultKind.RECORD:
+            self._roll_back(before, now)
+            raise RecordError(None, str(reason)) from reason
+        else:
+            self._rewind(decided, now)
+
+    def _write(self, decided: list[Partition], rows: dict[int, list[Row]], now: Now, output: Output) -> None:
+        """Steps 5 and 6."""
+
+        def send(topic: str, value: bytes | None, key: bytes | None, number: int) -> None:
+            try:
+                output.produce(topic, value, key, number)
+            except BufferError:
+                _send_with_patience(output, topic, value, key, number)
+
+        programs = [partition.program for partition in decided if partition.program is not None]
+        self._program.emit(programs, self._txn_id, send, now)  # 5
+        changelog = self._program.changelog
+        for partition in decided:  # 6
+            *changed, position = rows[partition.number]
+            for key, value in changed:
+                send(changelog, value, key, partition.number)
+            output.produce_noted(changelog, position[1], position[0], partition.number)
+
+    def _rows(self, partition: Partition, now: Now) -> list[Row]:
+        """The rows of a partition for this transaction, the position row last."""
+        assert partition.program is not None
+        position = Position(
+            offsets={topic: offset for (topic, _), offset in partition.position.items()},
+            counter=partition.program.counter,
+            txn_id=self._txn_id,
+            owner=self._transactor.transactional_id,
+            written_at_ms=now.wall_ms,
+        )
+        return [*partition.program.changes(), self._program.encode_position(position)]
+
+    def _apply(self, decided: list[Partition], rows: dict[int, list[Row]], now: Now) -> None:
+        """Step 9: the transaction is committed, so the local tables follow."""
+        noted = self._transactor.noted()
+        for partition in decided:
+            assert partition.table is not None
+            assert partition.program is not None
+            offset = noted[self._program.changelog, partition.number] + 1
+            partition.table.write(rows[partition.number], offset, now.wall_ms)
+            partition.program.committed()
+            partition.committed = dict(partition.position)
+            partition.uncommitted_since_ms = None
+        self.transactions += 1
+        self.last_commit_ms = now.mono_ms
+
+    def _roll_back(self, before: Before, now: Now) -> None:
+        """Back to before the batch, which is in hand and will be decided again."""
+        for partition in self._ownership.ready():
+            assert partition.program is not None
+            partition.program.rolled_back(now)
+            partition.position = before[partition.number]
+
+    def _rewind(self, partitions: list[Partition], now: Now) -> None:
+        """Back to what was committed; the inputs are read again."""
+        for partition in partitions:
+            assert partition.program is not None
+            partition.program.rolled_back(now)
+            partition.position = dict(partition.committed)
+            partition.uncommitted_since_ms = None
+            self._inputs.start(partition.committed)
+            self.rewound.add(partition.number)
+
+    def _read_back(self, partitions: list[Partition], now: Now) -> None:
+        """Nobody knows whether the transaction was committed: the changelog does, so it is restored from there."""
+        for partition in partitions:
+            self._inputs.hold(partition.places)
+            if partition.program is not None:
+                partition.program.closed()
+            partition.program = None
+            partition.takeover = Takeover(partition.number, self._context, now, table=partition.table)
+            partition.assigned_at_ms = now.mono_ms
+            self.rewound.add(partition.number)
+
+    def _now(self) -> Now:
+        return Now(wall_ms=self._clock.wall_ms(), mono_ms=self._clock.mono_ms())
+
+
+def _send_with_patience(output: Output, topic: str, value: bytes | None, key: bytes | None, partition: int) -> None:
+    """The producer's queue is full: lets it drain and tries again."""
+    while True:
+        output.wait_for_room()
+        try:
+            output.produce(topic, value, key, partition)
+        except BufferError:
+            continue
+        return
