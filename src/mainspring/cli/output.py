@@ -74,7 +74,7 @@ def stderr() -> "Console":
     """Where everything else goes."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else _PIPE_WIDTH)
 
 
 def print_json(data: object) -> None:
