@@ -48,7 +48,7 @@ def scheduler(
     with service(settings, "scheduler", warnings=globals_of(ctx).warnings) as (stop, health):
         running = Scheduler(settings.scheduler_config())
         scheduler_health(health, running)
-        running.run(stop.event)
+        running.run(stop.event, own_process=True)
 
 
 def worker(
