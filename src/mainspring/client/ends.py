@@ -7,11 +7,12 @@ from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from mainspring.client.config import LIBRARY_LOG
 from mainspring.client.errors import EventsUnavailableError
+from mainspring.client.patience import patiently
 from mainspring.client.steps import Steps, fail, fulfil, wait
 
 __all__ = ["Ends"]
@@ -19,19 +20,6 @@ __all__ = ["Ends"]
 # Ends this old still serve: they only make a later wait read a second's worth of events more.
 FRESH_S = 1.0
 REQUEST_S = 10.0
-RETRY_S = 0.05
-
-# What a partition answers while its leader changes.
-_PASSING = frozenset(
-    {
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.OFFSET_NOT_AVAILABLE,
-        KafkaError.UNKNOWN_LEADER_EPOCH,
-        KafkaError.FENCED_LEADER_EPOCH,
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,32 +94,32 @@ class Ends:
                 self._known = _Known(time.monotonic(), asked.result())
 
     def _ask(self, isolation: IsolationLevel, partitions: tuple[int, ...] | None) -> dict[int, int]:
-        admin = self._connected()
+        try:
+            admin = patiently(self._connected, self._timeout_s)
+        except KafkaException as error:
+            raise EventsUnavailableError(self._topic, error.args[0].str()) from error
         latest = OffsetSpec.latest()
         wanted = {
             TopicPartition(self._topic, partition): latest
             for partition in (partitions if partitions is not None else range(self._partitions))
         }
-        give_up_at = time.monotonic() + self._timeout_s
-        while True:
-            try:
-                answers = admin.list_offsets(wanted, isolation_level=isolation, request_timeout=self._timeout_s)
-                return {asked.partition: answer.result().offset for asked, answer in answers.items()}
-            except KafkaException as error:
-                if error.args[0].code() not in _PASSING or time.monotonic() > give_up_at:
-                    raise EventsUnavailableError(self._topic, error.args[0].str()) from error
-                time.sleep(RETRY_S)
+
+        def ask() -> dict[int, int]:
+            answers = admin.list_offsets(wanted, isolation_level=isolation, request_timeout=self._timeout_s)
+            return {asked.partition: answer.result().offset for asked, answer in answers.items()}
+
+        try:
+            return patiently(ask, self._timeout_s)
+        except KafkaException as error:
+            raise EventsUnavailableError(self._topic, error.args[0].str()) from error
 
     def _connected(self) -> AdminClient:
         with self._lock:
             if self._admin is not None:
                 return self._admin
         admin = self._make_admin()
-        try:
-            for topic in (self._commands, self._topic):
-                self._check(admin, topic)
-        except KafkaException as error:
-            raise EventsUnavailableError(self._topic, error.args[0].str()) from error
+        for topic in (self._commands, self._topic):
+            self._check(admin, topic)
         with self._lock:
             self._admin = admin
         return admin
@@ -139,7 +127,7 @@ class Ends:
     def _check(self, admin: AdminClient, topic: str) -> None:
         found = admin.list_topics(topic, timeout=self._timeout_s).topics[topic]
         if found.error is not None:
-            raise EventsUnavailableError(topic, found.error.str())
+            raise KafkaException(found.error)
         if len(found.partitions) != self._partitions:
             raise EventsUnavailableError(
                 topic, f"it has {len(found.partitions)} partitions, the settings say {self._partitions}"

@@ -6,6 +6,7 @@ from typing import cast
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
 from mainspring.client.errors import EventsUnavailableError
+from mainspring.client.patience import patiently
 from mainspring.client.progress import JobEvent
 from mainspring.client.tail import Decoder
 from mainspring.client.watch import Start
@@ -43,7 +44,7 @@ def scan(
                 elif message.partition() == partition and not error.retriable():
                     raise EventsUnavailableError(f"{topic}[{partition}]", error.str())
     except KafkaException as error:
-        raise EventsUnavailableError(f"{topic}[{partition}]", str(error)) from error
+        raise EventsUnavailableError(f"{topic}[{partition}]", error.args[0].str()) from error
     finally:
         consumer.close()
 
@@ -53,5 +54,6 @@ def _first_offset(consumer: Consumer, topic: str, partition: int, start: Start) 
         return start.offset
     if start.time_ms is None:
         return OFFSET_BEGINNING
-    (at,) = consumer.offsets_for_times([TopicPartition(topic, partition, start.time_ms)], timeout=SILENCE_S)
+    asked = [TopicPartition(topic, partition, start.time_ms)]
+    (at,) = patiently(lambda: consumer.offsets_for_times(asked, timeout=SILENCE_S), SILENCE_S)
     return at.offset if at.offset >= 0 else OFFSET_END
