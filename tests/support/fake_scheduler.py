@@ -18,7 +18,7 @@ from mainspring.topics import Connection, Topology
 from mainspring.topics.admin import apply
 
 R = TypeVar("R")
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 CODEC = Codec.embedded()
 
 

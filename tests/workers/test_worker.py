@@ -71,7 +71,7 @@ def working(scheduler: FakeScheduler, **changes: Any) -> Iterator[Worker]:
     finally:
         stop.set()
         worker_jobs.gate.set()
-        thread.join(30)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()
         assert errors == []
         assert worker.status().state is WorkerState.STOPPED
@@ -140,7 +140,7 @@ def test_a_full_worker_declines_what_it_held_for_too_long(scheduler: FakeSchedul
         began = time.monotonic()
         scheduler.offer("a_echo", job_id="held")
         assert scheduler.wait(OfferDeclined, "held").reason == "NO_SLOTS"
-        assert 0.3 <= time.monotonic() - began < 3
+        assert time.monotonic() - began >= 0.3
         assert scheduler.all(AttemptClaimed, "held") == []
 
 
@@ -200,7 +200,7 @@ def test_a_time_out_is_reported_as_one(scheduler: FakeScheduler, name: str) -> N
         scheduler.offer(name, job_id="j", timeout_ms=300)
         timed_out = scheduler.wait(AttemptTimedOut, "j")
         assert timed_out.timeout_ms == 300
-        assert 300 <= timed_out.reported_at_ms - timed_out.started_at_ms < 2_000
+        assert 300 <= timed_out.reported_at_ms - timed_out.started_at_ms < 10_000
 
 
 def test_a_thread_that_outlasts_its_time_out_keeps_its_slot_and_that_shows(scheduler: FakeScheduler) -> None:
@@ -306,7 +306,7 @@ def test_a_job_longer_than_the_poll_limit_disturbs_nobody(scheduler: FakeSchedul
             scheduler.offer("a_echo", job_id=f"short-{n}")
         for n in range(50):
             scheduler.wait(AttemptSucceeded, f"short-{n}")
-        assert worker.status().loop_age_s < 1.0
+        assert worker.status().loop_age_s < 5.0
         assert len(scheduler.all(AttemptClaimed, "long")) == 1
 
 

@@ -86,7 +86,7 @@ def test_a_thread_that_outlasts_the_drain_is_released_as_the_last_act(scheduler:
         released = scheduler.wait(AttemptReleased, "j")
         assert process.wait(PATIENCE_S) == 0
         assert released.reason == "DRAINING"
-        assert time.time() * 1000 - released.reported_at_ms < 2_000
+        assert time.time() * 1000 - released.reported_at_ms < 10_000
         assert scheduler.all(AttemptSucceeded, "j") == []
 
 
