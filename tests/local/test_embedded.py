@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from mainspring.local import BrokerStartError, EmbeddedKafka
+from mainspring.local.scratch import Scratch
 from tests.support.processes import ended, wait_until_ended
 
 pytestmark = pytest.mark.broker
@@ -130,7 +131,27 @@ def test_the_broker_dies_with_its_parent_and_not_with_the_thread_that_started_it
 
     # then
     assert gone
-    shutil.rmtree(directory)
+
+    # and what it left is removed by the next one, once it is old enough to be nobody's
+    os.utime(Path(directory) / "owner.lock", (0, 0))
+    own = Scratch()
+    assert not Path(directory).exists()
+    own.remove()
+
+
+def test_nobody_removes_the_directory_of_a_living_process() -> None:
+    # given
+    first = Scratch()
+    os.utime(first.path / "owner.lock", (0, 0))
+
+    # when
+    second = Scratch()
+
+    # then
+    assert first.path.exists()
+    second.remove()
+    first.remove()
+    assert not first.path.exists()
 
 
 def test_a_broker_that_cannot_start_shows_the_end_of_its_log() -> None:

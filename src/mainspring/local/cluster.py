@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
 import signal
-import tempfile
 import time
 import uuid
 from collections.abc import Mapping
@@ -21,6 +19,7 @@ from mainspring.local.node import Node, remaining
 from mainspring.local.ports import free_ports
 from mainspring.local.readiness import wait_until_ready
 from mainspring.local.runtime import Notify, Runtime, silent
+from mainspring.local.scratch import Scratch
 from mainspring.local.security import ADMIN, ClientOptions, Sasl
 from mainspring.local.training import prepare_trained
 
@@ -57,10 +56,13 @@ class EmbeddedKafka:
 
         `port` fixes the client port of node 1 (default: any free one). `sasl` puts a login and ACLs in front of it, for
         `users` (name to password) and an admin. `settings` are broker settings that win over ours. `heap` is a node's
-        Java heap, as `-Xmx` takes it. `notify` hears of long steps, such as the first download.
+        Java heap, as `-Xmx` takes it. `outlives_parent` leaves the nodes running when this process ends; it needs a
+        `data_dir`. `notify` hears of long steps, such as the first download. Raises ValueError for what cannot be.
         """
         if nodes < 1:
             raise ValueError(f"a cluster needs at least one node, not {nodes}")
+        if outlives_parent and data_dir is None:
+            raise ValueError("a cluster that outlives this process needs a data_dir: a temporary one goes with it")
         self._count = nodes
         self._given_dir = data_dir
         self._port = port
@@ -70,7 +72,7 @@ class EmbeddedKafka:
         self._outlives_parent = outlives_parent
         self._runtime = runtime
         self._notify = notify
-        self._dir: Path | None = None
+        self._scratch: Scratch | None = None
         self._nodes: dict[int, Node] = {}
 
     @property
@@ -106,25 +108,29 @@ class EmbeddedKafka:
 
         Raises BrokerStartError with the tail of the log where a node does not come up; then nothing is left running.
         """
-        if not self._nodes:
-            self._lay_out()
-        stopped = [node for node in self._nodes.values() if not node.running]
         try:
-            self._launch(stopped, timeout_s)
+            if not self._nodes:
+                self._lay_out()
+            self._launch([node for node in self._nodes.values() if not node.running], timeout_s)
         except BaseException:
             self.stop()
             raise
 
     def _lay_out(self) -> None:
         runtime = self._runtime or prepare_trained(notify=self._notify)
-        directory = self._given_dir or Path(tempfile.mkdtemp(prefix="mainspring-kafka-"))
-        directory.mkdir(parents=True, exist_ok=True)
-        self._dir = directory
+        directory = self._directory()
         layout = self._layout(directory)
         self._nodes = {
             number: Node(runtime, layout, number, directory / f"node-{number}", self._heap)
             for number in layout.node_ids
         }
+
+    def _directory(self) -> Path:
+        if self._given_dir is None:
+            self._scratch = Scratch()
+            return self._scratch.path
+        self._given_dir.mkdir(parents=True, exist_ok=True)
+        return self._given_dir
 
     def _layout(self, directory: Path) -> ClusterLayout:
         ports = free_ports(2 * self._count)
@@ -151,9 +157,9 @@ class EmbeddedKafka:
             self._shut_down()
         for node in self._nodes.values():
             node.kill()
-        if self._given_dir is None and self._dir is not None:
-            shutil.rmtree(self._dir, ignore_errors=True)
-            self._nodes, self._dir = {}, None
+        if self._scratch is not None:
+            self._scratch.remove()
+            self._nodes, self._scratch = {}, None
 
     def _shut_down(self) -> None:
         for node in self._nodes.values():
