@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from mainspring.cli.connect import connection_of
 from mainspring.cli.demo.plan import Planned
 from mainspring.cli.demo.story import Story, tell
 from mainspring.cli.demo.verdict import Verdict, judge
@@ -42,7 +43,7 @@ def audit(settings: "Settings", plan: tuple[Planned, ...], problems: Sequence[st
     codec = settings.codec()
     with (
         View(settings.view.url.get_secret_value()) as view,
-        KafkaLog(settings.connection(), settings.topology()) as log,
+        KafkaLog(connection_of(settings), settings.topology()) as log,
     ):
         verdicts, unplanned = judge(plan, _stories(log, settings))
         report = verify(log, codec, view=view)

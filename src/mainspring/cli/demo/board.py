@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, cast
 
+from mainspring.cli.connect import connection_of
 from mainspring.cli.demo.story import Story, tell
 from mainspring.schemas import EVENT_TYPES
 from mainspring.schemas.records import Event
@@ -84,7 +85,7 @@ class Board:
 
         topology, codec = self._settings.topology(), self._settings.codec()
         starts = {(topology.events.name, partition): 0 for partition in range(topology.events.partitions)}
-        with KafkaLog(self._settings.connection(), topology) as log:
+        with KafkaLog(connection_of(self._settings), topology) as log:
             for _, partition, raw in log.follow(starts, self._stop.is_set):
                 event = codec.decode(raw.value or b"")
                 if type(event) in EVENT_TYPES:

@@ -17,10 +17,13 @@ from mainspring.schemas.common import JobStatus
 if TYPE_CHECKING:
     from mainspring.client import Client
 
-__all__ = ["SCHEDULERS", "WORKERS", "Director", "Kill"]
+__all__ = ["HEARTBEAT_MS", "LEASE_MS", "SCHEDULERS", "SESSION_MS", "WORKERS", "Director", "Kill"]
 
 SCHEDULERS = ("scheduler-1", "scheduler-2")
 WORKERS = ("worker-1", "worker-2")
+
+LEASE_MS, HEARTBEAT_MS, SESSION_MS = 5_000, 1_500, 3_000
+"""Half the defaults: a death shall be noticed while someone watches."""
 
 PATIENCE_S = 60.0
 _TICK_S = 0.2
@@ -28,16 +31,19 @@ _RUNNING_AT_KILL = 3
 _ENDED_SHARE = 0.25
 _ENDED_BETWEEN = 4
 _NAMED = 5
+_LEASE = f"the lease is {LEASE_MS // 1000} s"
+_SESSION = f"the session is {SESSION_MS // 1000} s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kill:
-    """One `kill -9`: what it hit, and how long until that went on elsewhere."""
+    """One `kill -9`: what it hit, how long until all of that went on elsewhere, and after what a death is noticed."""
 
     name: str
     pid: int
     hit: str
     recovered_ms: int
+    noticed: str
 
 
 class Director:
@@ -62,6 +68,11 @@ class Director:
 
     def wait_for_fleet(self) -> None:
         """Until every process is ready, and each scheduler has partitions."""
+        started = time.monotonic()
+        self._wait_until_ready()
+        self._say(f"two schedulers, two workers and a projector are ready after {_since(started)}")
+
+    def _wait_until_ready(self) -> None:
         unready = {member.name for member in self._fleet}
 
         def ready() -> bool:
@@ -71,9 +82,7 @@ class Director:
         def why() -> str:
             return "\n".join(f"{name}: {self._fleet.unready(name)}" for name in sorted(unready))
 
-        started = time.monotonic()
         self._until(ready, "every process to be ready, and both schedulers to have partitions", why)
-        self._say(f"two schedulers, two workers and a projector are ready after {_since(started)}")
 
     def play(self) -> tuple[Kill, ...]:
         """Everything from the first submit to the last end."""
@@ -82,6 +91,8 @@ class Director:
         worker = self._kill_worker(WORKERS[0])
         scheduler = self._kill_scheduler(SCHEDULERS[0])
         self._until(self._all_ended, "every job to end", self._unfinished)
+        # Those that were started again have joined: the end shall be an end of all.
+        self._wait_until_ready()
         return worker, scheduler
 
     def _submit(self, planned: list[Planned]) -> None:
@@ -96,7 +107,7 @@ class Director:
             self._until(self._are(ids, status), f"{', '.join(ids)} to be {status.name}", self._unfinished)
             for job_id in ids:
                 self._client.cancel(job_id, "the demo says so", wait=False)
-            self._say(f"{' and '.join(ids)} cancelled, which are {status.name}")
+            self._say(f"{' and '.join(ids)} cancelled while {status.name}")
 
     def _are(self, ids: list[str], status: JobStatus) -> Callable[[], bool]:
         def is_so() -> bool:
@@ -121,9 +132,10 @@ class Director:
         ]
         recovered_ms = max((attempt.started_at_ms for attempt in back), default=at_ms) - at_ms
         heir = " and ".join(sorted({attempt.worker_id for attempt in back}))
-        self._say(f"[green]{len(back)} attempts run again on {heir}[/], {_duration(recovered_ms)} after the kill")
+        ended = f"; {len(running) - len(back)} had just ended" if len(back) < len(running) else ""
+        self._say(f"[green]{len(back)} run again on {heir}[/] {_duration(recovered_ms)} after the kill{ended}")
         self._restart(name)
-        return Kill(name=name, pid=pid, hit=f"{len(running)} attempts", recovered_ms=recovered_ms)
+        return Kill(name=name, pid=pid, hit=f"{len(running)} attempts", recovered_ms=recovered_ms, noticed=_LEASE)
 
     def _have_gone_on(self, running: Mapping[str, Story]) -> bool:
         """Whether jobs that ran at the kill have all started again, or ended."""
@@ -152,9 +164,9 @@ class Director:
         decided_ms = [at for partition in partitions if (at := self._board.decided_after(partition, at_ms)) is not None]
         recovered_ms = max(decided_ms) - at_ms
         heir = next(other for other in SCHEDULERS if other != name)
-        self._say(f"[green]{hit} move to {heir}[/], which decides for them {_duration(recovered_ms)} after the kill")
+        self._say(f"[green]{hit} move to {heir}[/] and go on {_duration(recovered_ms)} after the kill")
         self._restart(name)
-        return Kill(name=name, pid=pid, hit=hit, recovered_ms=recovered_ms)
+        return Kill(name=name, pid=pid, hit=hit, recovered_ms=recovered_ms, noticed=_SESSION)
 
     def _kill(self, name: str, while_: str) -> tuple[int, int]:
         """Returns its process id, and when it was dead in epoch milliseconds."""

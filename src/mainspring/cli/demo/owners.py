@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from mainspring.cli.connect import admin_client, connection_of
+
 if TYPE_CHECKING:
     from mainspring.settings import Settings
 
@@ -42,9 +44,8 @@ class Owners:
 
     def _ask_on(self) -> None:
         from confluent_kafka import KafkaException
-        from confluent_kafka.admin import AdminClient
 
-        admin = AdminClient(self._settings.connection().admin_config())
+        admin = admin_client(connection_of(self._settings))
         while not self._stop.wait(_EVERY_S):
             described = admin.describe_consumer_groups([self._group], request_timeout=_ASK_S)
             try:

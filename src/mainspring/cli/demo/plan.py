@@ -43,15 +43,15 @@ class Expected:
     Attributes:
         status: its last state.
         code: why it failed or was cancelled; None for other ends.
-        attempts: how many attempts it takes. Those lost with a killed worker come on top, unless `with_lost`.
-        with_lost: whether `attempts` includes lost ones, because the handler counts attempts itself.
+        attempts: how many attempts it takes. Those lost with a killed worker come on top.
+        by_number: the handler goes by the number of the attempt, so those lost before the last count, too.
         result: what it returns, for jobs that complete.
         not_before_ms: how long after its submit it may start at the earliest.
     """
 
     status: JobStatus
     attempts: int = 1
-    with_lost: bool = False
+    by_number: bool = False
     code: str | None = None
     result: Any = None
     not_before_ms: int = 0
@@ -84,10 +84,10 @@ class Planned:
 CANCEL_WAITING = Kind(name="cancel-waiting", label="cancelled while waiting", row="cancelled, waiting")
 CANCEL_RUNNING = Kind(name="cancel-running", label="cancelled while running", row="cancelled, running")
 
-MEANWHILE = Kind(name="meanwhile", label="submitted while a scheduler is dead", row="while one is dead")
+MEANWHILE = Kind(name="meanwhile", label="while a scheduler is dead", row="while one is dead")
 
-_NOW = Kind(name="email", label="now: e-mails, async", row="now, async")
-_DELAYED = Kind(name="reminder", label="delayed: 1 to 14 s", row="delayed")
+_NOW = Kind(name="email", label="at once, async", row="at once, async")
+_DELAYED = Kind(name="reminder", label="delayed, 1 to 14 s", row="delayed")
 _PRIORITIES = {
     priority: Kind(name=priority.name.lower(), label=f"priority {priority.name}", row="each of four priorities")
     for priority in sorted(JobPriority, reverse=True)
@@ -123,7 +123,7 @@ def make_plan() -> tuple[Planned, ...]:
 def _awkward() -> Iterator[Planned]:
     """Jobs that end otherwise than at the first attempt."""
     failed, cancelled = JobStatus.FAILED, JobStatus.CANCELLED
-    yield from _many(_RETRIED, 3, jobs.payment.job(), Expected(status=_DONE, attempts=3, with_lost=True, result="paid"))
+    yield from _many(_RETRIED, 3, jobs.payment.job(), Expected(status=_DONE, attempts=3, by_number=True, result="paid"))
     yield from _many(_EXHAUSTED, 2, jobs.feed.job(), Expected(status=failed, attempts=3, code=FailReason.FAILED))
     yield from _many(_FAILED, 2, jobs.invoice.job(), Expected(status=failed, code=FailReason.FAILED))
     yield from _many(_TIMED_OUT, 2, jobs.partner.job(), Expected(status=JobStatus.TIMED_OUT, attempts=2))
@@ -177,7 +177,7 @@ def _expected_json(expected: Expected) -> dict[str, Any]:
         "status": expected.status.name,
         "code": expected.code,
         "attempts": expected.attempts,
-        "attempts_include_lost": expected.with_lost,
+        "attempts_by_number": expected.by_number,
         "result": expected.result,
         "not_before_ms": expected.not_before_ms,
     }

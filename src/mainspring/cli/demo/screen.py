@@ -75,7 +75,7 @@ class Screen:
 
     def _jobs(self, stories: dict[str, Story]) -> Table:
         table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold dim")
-        table.add_column("JOBS", no_wrap=True, min_width=22)
+        table.add_column("JOBS", no_wrap=True, min_width=23)
         table.add_column("", no_wrap=True, min_width=20)
         for head in ("TRY", "WORKER", "LATE"):
             table.add_column(head, justify="right", no_wrap=True)
@@ -136,6 +136,8 @@ def late_text(late_ms: int | None) -> Text:
 def _fleet_grid(fleet: Fleet, stories: Iterable[Story], owners: Owners) -> Table:
     running = Counter(story.worker_id for story in stories if story.is_running)
     grid = Table.grid(padding=(0, 3, 0, 0))
+    for _ in range(len({member.role for member in fleet})):
+        grid.add_column(no_wrap=True)
     columns: dict[str, list[Text]] = {}
     for member in fleet:
         does = {"scheduler": _partitions(owners.of(member.name)), "worker": f"runs {running[member.name]}"}

@@ -82,6 +82,10 @@ class Story:
         """Attempts that were lost with their worker."""
         return sum(attempt.ended_as == RetryReason.LOST for attempt in self.attempts)
 
+    def lost_before(self, number: int) -> int:
+        """Attempts with a lower number that were lost or handed back."""
+        return sum(attempt.ended_as in _NOT_COUNTED for attempt in self.attempts if attempt.number < number)
+
     @property
     def worst_late_ms(self) -> int | None:
         """The worst lateness of its attempts; None before the first."""

@@ -1,5 +1,6 @@
 """The end of the demo: what was expected, what came, how long each recovery took; for people and for programs."""
 
+import shutil
 import statistics
 import sys
 from collections import Counter
@@ -26,6 +27,7 @@ from mainspring.cli.show import STATUS_STYLES
 __all__ = ["Outcome", "print_plan", "print_summary"]
 
 _SHOWN = 10
+_NUMBERS = {"NUMBER", "AGAIN", "LATE"}
 _RIGHT, _WRONG = ("✓ ", "bold green"), ("✗ ", "bold red")
 
 
@@ -59,7 +61,7 @@ class Outcome:
 
 def print_plan(console: Console, plan: tuple[Planned, ...], path: Path) -> None:
     """What will be submitted, and how it must end."""
-    table = _table("WILL BE SUBMITTED", "JOBS", "MUST END")
+    table = _table("WILL BE SUBMITTED", "NUMBER", "MUST END")
     for planned in _groups(plan).values():
         table.add_row(planned[0].kind.label, str(len(planned)), _expected_text(planned[0].expected))
     console.print(table)
@@ -81,7 +83,7 @@ def print_summary(console: Console, outcome: Outcome, place: Workplace) -> None:
 def _table(*heads: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold dim")
     for head in heads:
-        table.add_column(head, no_wrap=True, justify="right" if head in {"JOBS", "LATE"} else "left")
+        table.add_column(head, no_wrap=True, justify="right" if head in _NUMBERS else "left")
     return table
 
 
@@ -99,51 +101,53 @@ def _expected_text(expected: Expected) -> Text:
 
 
 def _kinds(verdicts: Sequence[Verdict]) -> Table:
-    table = _table("KIND", "JOBS", "EXPECTED", "ACTUAL", "LATE")
+    """Each kind: what was expected and what came, how many jobs ran again because of a kill, the worst lateness."""
+    table = _table("JOBS", "EXPECTED", "ACTUAL", "AGAIN", "LATE")
     groups: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         groups.setdefault(verdict.planned.kind.label, []).append(verdict)
     for label, group in groups.items():
-        late = [ms for v in group if v.story is not None and (ms := v.story.worst_late_ms) is not None]
+        stories = [verdict.story for verdict in group if verdict.story is not None]
+        late = [ms for story in stories if (ms := story.worst_late_ms) is not None]
+        again = sum(story.lost > 0 for story in stories)
         table.add_row(
             label,
-            str(len(group)),
-            _expected_text(group[0].planned.expected),
-            _actual_text(group),
+            _counts([verdict.planned.expected.status.name for verdict in group]),
+            _actual(group),
+            Text(str(again or ""), style="yellow"),
             late_text(max(late, default=None)),
         )
     return table
 
 
-def _actual_text(group: Sequence[Verdict]) -> Text:
-    """What came, by status: a tick when each of them is as it must be."""
+def _actual(group: Sequence[Verdict]) -> Text:
+    """What came: with a tick when each job is as it must be."""
     right = all(verdict.is_right for verdict in group)
-    text = Text("✓" if right else "✗", style="bold green" if right else "bold red")
-    for name, count in Counter(v.story.status.name if v.story is not None else "UNKNOWN" for v in group).items():
-        text.append(f" {count} ")
-        text.append(name, style=STATUS_STYLES.get(name, "bold red"))
-    lost = sum(verdict.story.lost for verdict in group if verdict.story is not None)
-    if lost:
-        text.append(f", {lost} ran again", style="dim")
-    return text
+    found = _counts([v.story.status.name if v.story is not None else "ABSENT" for v in group])
+    return Text.assemble(_RIGHT if right else _WRONG, found)
+
+
+def _counts(names: Sequence[str]) -> Text:
+    return Text(" ").join(
+        Text.assemble(f"{count:>2} ", (name, STATUS_STYLES.get(name, "bold red")))
+        for name, count in Counter(names).items()
+    )
 
 
 def _proof_lines(outcome: Outcome) -> list[Text]:
     proof, report = outcome.proof, outcome.proof.report
     right = sum(verdict.is_right for verdict in proof.verdicts)
     told = f"{right} of {len(proof.verdicts)} jobs ended as written down beforehand, by the log, id by id"
-    audited = (
-        f"log verify: {report.records_total} records audited; {report.table_rows} rows of the tables and "
-        f"{report.view_rows} of the view equal the fold of the log"
-        if report.ok
-        else f"log verify: {sum(finding.count for finding in report.findings)} faults in {report.records_total} records"
-    )
+    faults = sum(finding.count for finding in report.findings)
+    audited = f"log verify: {report.records_total} records, {f'{faults} faults' if faults else 'no fault'}"
+    equal = f"{report.table_rows} rows of the tables and {report.view_rows} of the view equal the fold of the log"
     wrong = [f"{v.planned.job_id} {'; '.join(v.differences)}" for v in proof.verdicts if not v.is_right]
     return [
         _line(told, is_right=not wrong),
         *(Text(f"    {line}", style="red") for line in wrong[:_SHOWN]),
         _line(audited, is_right=report.ok),
         *(Text(f"    {finding}", style="red") for finding in report.findings[:_SHOWN]),
+        *([_line(equal, is_right=True)] if report.ok else []),
         *(_line(problem, is_right=False) for problem in proof.problems),
     ]
 
@@ -159,6 +163,7 @@ def _kill_lines(kills: Sequence[Kill]) -> list[Text]:
             ("kill -9 ", "bold red"),
             f"{kill.name} with {kill.hit}: went on elsewhere after ",
             (format_duration(kill.recovered_ms / 1000), "bold"),
+            (f" ({kill.noticed})", "dim"),
         )
         for kill in kills
     ]
@@ -199,7 +204,7 @@ def _job_json(verdict: Verdict) -> dict[str, Any]:
 
 def _next(place: Workplace) -> list[tuple[str, str]]:
     """What to try next, as commands that work as they stand."""
-    us = "mainspring" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
+    us = _our_name()
     if not place.is_kept:
         return [("try next", f"{us} demo --keep DIR"), ("", f"{us} dev")]
     settings = place.settings
@@ -212,3 +217,12 @@ def _next(place: Workplace) -> list[tuple[str, str]]:
         first = [f"{us} local kafka start --data-dir {place.directory / 'kafka'} --port {port}"]
     commands = [*first, f"{us} job list {where}", f"{us} job get payment-01 {where}", f"{us} log verify {where}"]
     return [("try next" if index == 0 else "", command) for index, command in enumerate(commands)]
+
+
+def _our_name() -> str:
+    """How the reader can call us from where he is."""
+    program = Path(sys.argv[0]).absolute()
+    found = shutil.which("mainspring")
+    if program.name != "mainspring" or (found is not None and Path(found).absolute() == program):
+        return "mainspring"
+    return str(program.relative_to(Path.cwd())) if program.is_relative_to(Path.cwd()) else str(program)

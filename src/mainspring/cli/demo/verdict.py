@@ -45,9 +45,9 @@ def _differences(expected: Expected, story: Story) -> list[str]:
         found.append(f"has {story.ends} ends and must have one")
     if story.code != expected.code:
         found.append(f"ended with {story.code} and must with {expected.code}")
-    attempts = len(story.attempts) if expected.with_lost else story.counted
-    if attempts != expected.attempts:
-        found.append(f"took {attempts} attempts and must take {expected.attempts}")
+    attempts = expected.attempts - (story.lost_before(expected.attempts) if expected.by_number else 0)
+    if story.counted != attempts:
+        found.append(f"took {story.counted} attempts and must take {attempts}")
     if story.status is JobStatus.COMPLETED and _result(story) != expected.result:
         found.append(f"returned {_result(story)!r} and must return {expected.result!r}")
     early_ms = story.requested_at_ms + expected.not_before_ms - _first_start_ms(story)

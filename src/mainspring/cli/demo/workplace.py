@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from mainspring.cli.connect import admin_client, connection_of, reach
 from mainspring.cli.context import Globals
-from mainspring.cli.demo.director import SCHEDULERS, WORKERS
+from mainspring.cli.demo.director import HEARTBEAT_MS, LEASE_MS, SCHEDULERS, SESSION_MS, WORKERS
 from mainspring.cli.demo.fleet import Fleet
 from mainspring.cli.demo.plan import PARTITIONS
 from mainspring.cli.errors import CliError, ExitCode
@@ -18,9 +19,6 @@ from mainspring.settings import Settings
 from mainspring.topics import admin
 
 __all__ = ["Workplace", "make_directory", "make_workplace"]
-
-LEASE_MS, HEARTBEAT_MS, SESSION_MS = 5_000, 1_500, 3_000
-"""Shorter than the defaults, so that a death is noticed while someone watches."""
 
 _SLOTS = 16
 _APP = "mainspring.cli.demo.jobs:app"
@@ -35,6 +33,7 @@ class Workplace:
     shared: Globals
     kafka: EmbeddedKafka | None
     is_kept: bool
+    say: Callable[[str], None]
 
     @property
     def settings(self) -> Settings:
@@ -60,9 +59,10 @@ class Workplace:
         """
         try:
             if self.kafka is not None:
+                self.say("starting a Kafka on this machine")
                 self.kafka.start()
                 self.shared.set("kafka.bootstrap", self.kafka.bootstrap)
-            admin.apply(self.settings.connection(), self.settings.topology())
+            admin.apply(reach(self.settings), self.settings.topology())
             if self.kafka is not None and self.is_kept:
                 _write_settings(self)
             yield
@@ -102,7 +102,7 @@ def make_workplace(shared: Globals, directory: Path, *, keep: bool, say: Callabl
     one_copy = {"topics.replication": 1, "topics.min_isr": 1} if own else {}
     for name, value in (_flags(directory) | one_copy).items():
         shared.set(name, value)
-    return Workplace(directory=directory, shared=shared, kafka=kafka, is_kept=keep)
+    return Workplace(directory=directory, shared=shared, kafka=kafka, is_kept=keep, say=say)
 
 
 def _flags(directory: Path) -> dict[str, object]:
@@ -135,9 +135,8 @@ def _write_settings(place: Workplace) -> None:
 
 def _delete_topics(settings: Settings) -> None:
     from confluent_kafka import KafkaException
-    from confluent_kafka.admin import AdminClient
 
-    client = AdminClient(settings.connection().admin_config())
+    client = admin_client(connection_of(settings))
     names = [topic.name for topic in settings.topology().all()]
     for deletion in client.delete_topics(names, operation_timeout=_DELETE_S).values():
         try:
