@@ -83,6 +83,7 @@ async def test_commands_and_questions_work_as_for_the_blocking_client(
 
 
 @pytest.mark.broker
+@pytest.mark.timeout(300)
 async def test_ten_thousand_waits_at_once_end_each_with_its_own_result(
     aclient: AsyncClient, scheduler: FakeScheduler
 ) -> None:

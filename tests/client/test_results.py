@@ -196,6 +196,7 @@ def test_another_client_can_wait_for_a_job_by_its_id_alone(
         assert later.result(LONG_S) == "there"
 
 
+@pytest.mark.timeout(300)
 def test_ten_thousand_jobs_are_waited_for_at_once(client: Client, scheduler: FakeScheduler) -> None:
     # when
     handles = client.submit_many(Submission("ok", {"n": n}) for n in range(10_000))

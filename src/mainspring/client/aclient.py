@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
 from mainspring.client.client import IfExists
-from mainspring.client.commands import Arguments, Submission, Terms
+from mainspring.client.commands import Arguments, Submission, Terms, to_options
 from mainspring.client.config import ClientConfig
 from mainspring.client.core import ClientCore
 from mainspring.client.handle import TIMEOUT_S, AsyncJobHandle
@@ -17,7 +17,6 @@ from mainspring.client.queries import Filters, HistoryEntry, Queries
 from mainspring.client.steps import drive_async
 from mainspring.client.watch import Watch
 from mainspring.client.wire import Deadline
-from mainspring.jobs.options import JobOptions
 from mainspring.jobs.spec import Submittable
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class AsyncClient:
         """Put one job into the log; as `Client.submit`."""
         submission = Submission(job, args)
         adopt = if_exists == "return"
-        return self._handle(await drive_async(self._core.submit(submission, JobOptions(**terms), reason, adopt=adopt)))
+        return self._handle(await drive_async(self._core.submit(submission, to_options(terms), reason, adopt=adopt)))
 
     async def submit_many(
         self,
@@ -65,7 +64,7 @@ class AsyncClient:
     ) -> list[AsyncJobHandle]:
         """Put many jobs into the log with one flush; as `Client.submit_many`. Another thread takes them."""
         adopt = if_exists == "return"
-        watches = await asyncio.to_thread(self._core.submit_many, jobs, JobOptions(**terms), reason, adopt=adopt)
+        watches = await asyncio.to_thread(self._core.submit_many, jobs, to_options(terms), reason, adopt=adopt)
         return [self._handle(watch) for watch in watches]
 
     async def cancel(

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, Unpack
 
-from mainspring.client.commands import Arguments, Submission, Terms
+from mainspring.client.commands import Arguments, Submission, Terms, to_options
 from mainspring.client.config import ClientConfig
 from mainspring.client.core import ClientCore
 from mainspring.client.handle import TIMEOUT_S, JobHandle
@@ -15,7 +15,6 @@ from mainspring.client.queries import Filters, HistoryEntry, Queries
 from mainspring.client.steps import drive
 from mainspring.client.watch import Watch
 from mainspring.client.wire import Deadline
-from mainspring.jobs.options import JobOptions
 from mainspring.jobs.spec import Submittable
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ class Client:
         """
         submission = Submission(job, args)
         adopt = if_exists == "return"
-        return self._handle(drive(self._core.submit(submission, JobOptions(**terms), reason, adopt=adopt)))
+        return self._handle(drive(self._core.submit(submission, to_options(terms), reason, adopt=adopt)))
 
     def submit_many(
         self,
@@ -84,7 +83,7 @@ class Client:
         All are checked before the first is sent, so an `InvalidJobError` means that none was. The terms are for all; a
         `Submission` has its own, which win. `NotDeliveredError.job_ids` may be missing; all others are in.
         """
-        watches = self._core.submit_many(jobs, JobOptions(**terms), reason, adopt=if_exists == "return")
+        watches = self._core.submit_many(jobs, to_options(terms), reason, adopt=if_exists == "return")
         return [self._handle(watch) for watch in watches]
 
     def cancel(

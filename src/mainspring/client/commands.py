@@ -15,7 +15,7 @@ from mainspring.client.tracing import current_trace
 from mainspring.jobs import ids
 from mainspring.jobs.errors import InvalidJobError
 from mainspring.jobs.models import JobPriority
-from mainspring.jobs.options import JobOptions
+from mainspring.jobs.options import NO_OPTIONS, JobOptions
 from mainspring.jobs.policy import RetryPolicy
 from mainspring.jobs.spec import Submittable, to_spec
 from mainspring.schemas.codes import RejectCode
@@ -24,7 +24,7 @@ from mainspring.schemas.errors import UnwritableRecordError
 from mainspring.schemas.limits import REASON_MAX_CHARS, check_command, check_text
 from mainspring.topics.headers import command_headers
 
-__all__ = ["Arguments", "CommandMaker", "OtherTerms", "Submission", "Terms", "check_reason"]
+__all__ = ["Arguments", "CommandMaker", "OtherTerms", "Submission", "Terms", "check_reason", "to_options"]
 
 Arguments = Mapping[str, object] | Sequence[object] | None
 
@@ -50,6 +50,11 @@ class Terms(OtherTerms, total=False):
 
     delay: float | timedelta | None
     depends_on: tuple[str, ...] | None
+
+
+def to_options(terms: Terms) -> JobOptions:
+    """The terms as options; without any, the one value that costs nothing to merge."""
+    return JobOptions(**terms) if terms else NO_OPTIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,8 +120,8 @@ class Progress:
         """Fold one event; whether it was news. Refusals change nothing."""
         if isinstance(event, (CommandRejected, ReportRefused)):
             return False
-        if isinstance(event, JobSubmitted) and self.terminal is not None:
-            self._forget()  # the id was forgotten by the scheduler (history limit) and has been submitted anew
+        if isinstance(event, JobSubmitted) and self.terminal is not None and event.seq > (self.seq or 0):
+            self._forget()  # the scheduler had forgotten the id (history limit) and it was submitted anew
         elif event.revision <= self.revision:
             return False
         self.revision = event.revision

@@ -47,7 +47,7 @@ def to_spec(
         codec: writes the arguments of a bare name; a handler brings its App's.
 
     Raises:
-        InvalidJobError: a field that the scheduler would refuse; NO_OPTIONS was sent.
+        InvalidJobError: a field that the scheduler would refuse; nothing was sent.
         PayloadMismatchError: arguments that do not fit the handler's signature.
     """
     name, tree, own, defaults, codec = _take_apart(job, args, codec)
@@ -96,30 +96,52 @@ def _take_apart(
 
 
 def _spec(name: str, payload: bytes, content_type: str, terms: JobOptions) -> JobSpec:
-    retry = _NO_RETRY if terms.retry is None else terms.retry
-    _expect("retry", retry, RetryPolicy)
     return JobSpec(
         job_id=_text("job_id", new_job_id() if terms.job_id is None else terms.job_id),
         name=_text("name", name),
-        queue=_text("queue", "default" if terms.queue is None else terms.queue),
-        priority=_priority(terms.priority),
-        tenant=_text("tenant", terms.tenant or ""),
         payload=payload,
         content_type=content_type,
-        run_at_ms=_instant_ms("run_at", terms.run_at),
-        delay_ms=_duration_ms("delay", terms.delay),
-        timeout_ms=_duration_ms("timeout", terms.timeout),
-        max_retries=retry.max_retries,
-        retry_base_delay_ms=_duration_ms("retry.base_delay", retry.base_delay),
-        retry_max_delay_ms=_duration_ms("retry.max_delay", retry.max_delay),
-        retry_jitter=retry.jitter,
-        max_lost=MAX_LOST if terms.max_lost is None else _whole("max_lost", terms.max_lost),
-        deadline_ms=_instant_ms("deadline", terms.deadline),
-        start_deadline_ms=_instant_ms("start_deadline", terms.start_deadline),
-        tags=_texts("tags", terms.tags),
-        depends_on=_texts("depends_on", terms.depends_on),
-        schedule_id=terms.schedule_id,
+        **_shared(terms),
     )
+
+
+_latest: tuple[JobOptions, dict[str, Any]] | None = None
+
+
+def _shared(terms: JobOptions) -> dict[str, Any]:
+    """The fields that follow from the terms alone. Many jobs in a row have the same terms: those are read once."""
+    global _latest  # noqa: PLW0603 - one pair, replaced as a whole: threads may at worst read terms twice
+    latest = _latest
+    if latest is not None and latest[0] is terms:
+        return latest[1]
+    fields = _fields(terms)
+    given: tuple[object, object] = (terms.tags, terms.depends_on)
+    if not any(isinstance(value, list) for value in given):  # a list, wrong as it is, may change under the same terms
+        _latest = terms, fields
+    return fields
+
+
+def _fields(terms: JobOptions) -> dict[str, Any]:
+    retry = _NO_RETRY if terms.retry is None else terms.retry
+    _expect("retry", retry, RetryPolicy)
+    return {
+        "queue": _text("queue", "default" if terms.queue is None else terms.queue),
+        "priority": _priority(terms.priority),
+        "tenant": _text("tenant", terms.tenant or ""),
+        "run_at_ms": _instant_ms("run_at", terms.run_at),
+        "delay_ms": _duration_ms("delay", terms.delay),
+        "timeout_ms": _duration_ms("timeout", terms.timeout),
+        "max_retries": retry.max_retries,
+        "retry_base_delay_ms": _duration_ms("retry.base_delay", retry.base_delay),
+        "retry_max_delay_ms": _duration_ms("retry.max_delay", retry.max_delay),
+        "retry_jitter": retry.jitter,
+        "max_lost": MAX_LOST if terms.max_lost is None else _whole("max_lost", terms.max_lost),
+        "deadline_ms": _instant_ms("deadline", terms.deadline),
+        "start_deadline_ms": _instant_ms("start_deadline", terms.start_deadline),
+        "tags": _texts("tags", terms.tags),
+        "depends_on": _texts("depends_on", terms.depends_on),
+        "schedule_id": terms.schedule_id,
+    }
 
 
 def _refuse(field: str, message: str) -> InvalidJobError:
@@ -161,7 +183,7 @@ def _whole(field: str, value: object) -> int:
 
 
 def _duration_ms(field: str, value: object) -> Any:
-    """Milliseconds, rounded up so that NO_OPTIONS becomes shorter than asked."""
+    """Milliseconds, rounded up so that nothing becomes shorter than asked."""
     if value is None:
         return None
     if isinstance(value, timedelta):
@@ -175,7 +197,7 @@ def _duration_ms(field: str, value: object) -> Any:
 
 
 def _instant_ms(field: str, value: object) -> int | None:
-    """Epoch milliseconds, rounded up so that NO_OPTIONS starts before its time."""
+    """Epoch milliseconds, rounded up so that nothing starts before its time."""
     if value is None:
         return None
     if not isinstance(value, datetime):
