@@ -33,7 +33,7 @@ def history(source: LogSource, codec: Codec, job_id: str, *, heartbeats: bool = 
 
 
 def job_logs(source: LogSource, codec: Codec, job_id: str) -> tuple[LogCaptured, ...]:
-    """What the attempts of a job wrote, the first attempt first. Empty when nothing was captured, or is kept no more."""
+    """What the attempts of a job wrote, the first attempt first. Empty when nothing was captured or kept."""
     records = _of_key(source, codec, source.topology.logs, job_id)
     logs = [each.record for each in records if type(each.record) is LogCaptured]
     return tuple(sorted(logs, key=lambda log: (log.attempt, log.reported_at_ms)))

@@ -19,7 +19,14 @@ POLL_S = 0.5
 STALL_S = 60.0
 ADMIN_TIMEOUT_S = 30.0
 
-_GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
+_GONE = frozenset(
+    {
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError._UNKNOWN_TOPIC,
+        KafkaError._UNKNOWN_PARTITION,
+        KafkaError._NOENT,  # "no leaders found": what list_offsets says of a topic that is absent
+    }
+)
 
 
 class KafkaLog:

@@ -13,7 +13,7 @@ __all__ = ["LogRecord", "decoded"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRecord:
-    """A record and its place. `record` is None for a deleted row and for what does not decode; then `error` says why."""
+    """A record and its place. `record` is None for a deleted row, and for what does not decode: `error` says why."""
 
     place: Place
     timestamp_ms: int

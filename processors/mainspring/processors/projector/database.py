@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
-from sqlalchemy.exc import ArgumentError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from mainspring.processors.projector.errors import ViewAbsentError, ViewBusyError, ViewUrlError
@@ -74,9 +74,11 @@ def open_reader(url: URL) -> Engine:
     try:
         with engine.connect() as connection:
             present = inspect(connection).has_table(meta.name)
-    except OperationalError as error:
+    except DBAPIError as error:
+        engine.dispose()
         raise ViewAbsentError(f"{_shown(url)}: the view's database does not open: {_first_line(error)}") from error
     if not present:
+        engine.dispose()
         raise ViewAbsentError(f"{_shown(url)}: there is no view yet; start `mainspring projector` to make it")
     return engine
 

@@ -134,7 +134,7 @@ class Feed:
         if low > position.next_offset:
             raise ViewPositionError(
                 f"{where} begins at offset {low} and the view stands at {position.next_offset}: "
-                "the events between were removed (retention, or DeleteRecords), so the view can no longer be folded from this log; "
+                "the events between were removed (retention, or DeleteRecords), so this log can no longer be folded; "
                 "keep the view as it is, or restore the topic"
             )
         if high < position.next_offset:

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Select, and_, false, or_, select
 
 from mainspring.processors.projector.model import JobDetail, JobFilter, JobOrder, JobPage, JobSummary
 from mainspring.processors.projector.tables import job_specs, job_tags, jobs
+from mainspring.processors.projector.text import clean
 from mainspring.schemas.common import JobStatus, Priority
 
 __all__ = ["DETAIL", "SUMMARY", "detail_of", "page_statement", "summary_of", "take_page"]
@@ -55,14 +56,14 @@ def _conditions(filters: JobFilter) -> list[ColumnElement[bool]]:
     for name in ("queue", "name", "tenant", "schedule_id"):
         value = getattr(filters, name)
         if value is not None:
-            conditions.append(jobs.c[name] == value)
+            conditions.append(jobs.c[name] == clean(value))
     if filters.tenant:
         # Said once more, so that the partial index on tenants may be used.
         conditions.append(jobs.c.tenant != "")
     if filters.priority is not None:
         conditions.append(jobs.c.priority == int(filters.priority))
     if filters.tag is not None:
-        conditions.append(jobs.c.job_id.in_(select(job_tags.c.job_id).where(job_tags.c.tag == filters.tag)))
+        conditions.append(jobs.c.job_id.in_(select(job_tags.c.job_id).where(job_tags.c.tag == clean(filters.tag))))
     if filters.since_ms is not None:
         conditions.append(jobs.c.submitted_at_ms >= filters.since_ms)
     if filters.until_ms is not None:

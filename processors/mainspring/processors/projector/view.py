@@ -38,6 +38,7 @@ from mainspring.processors.projector.tables import (
     rejections,
     unreadable,
 )
+from mainspring.processors.projector.text import clean
 from mainspring.schemas.common import JobStatus
 from mainspring.schemas.tables import JobState
 
@@ -92,7 +93,7 @@ class View:
         """One job with its payload and result; None when the view does not know it."""
         statement = select(*DETAIL).join_from(jobs, job_specs, jobs.c.job_id == job_specs.c.job_id)
         with self._connect() as connection:
-            row = connection.execute(statement.where(jobs.c.job_id == job_id)).mappings().one_or_none()
+            row = connection.execute(statement.where(jobs.c.job_id == clean(job_id))).mappings().one_or_none()
         return None if row is None else detail_of(row)
 
     def list(
@@ -128,13 +129,13 @@ class View:
 
     def events(self, job_id: str) -> tuple[EventRecord, ...]:
         """All that was decided about a job, in order; refusals included."""
-        statement = select(events).where(events.c.job_id == job_id).order_by(events.c.offset)
+        statement = select(events).where(events.c.job_id == clean(job_id)).order_by(events.c.offset)
         with self._connect() as connection:
             return tuple(event_of(row) for row in connection.execute(statement).mappings())
 
     def attempts(self, job_id: str) -> tuple[AttemptRecord, ...]:
         """The attempts of a job, the first one first."""
-        statement = select(attempts).where(attempts.c.job_id == job_id).order_by(attempts.c.attempt)
+        statement = select(attempts).where(attempts.c.job_id == clean(job_id)).order_by(attempts.c.attempt)
         with self._connect() as connection:
             return tuple(attempt_of(row) for row in connection.execute(statement).mappings())
 
@@ -142,7 +143,7 @@ class View:
         """Refused commands, the newest first."""
         statement: Select[Any] = select(rejections).order_by(rejections.c.decided_at_ms.desc()).limit(limit)
         if job_id is not None:
-            statement = statement.where(rejections.c.job_id == job_id)
+            statement = statement.where(rejections.c.job_id == clean(job_id))
         with self._connect() as connection:
             return tuple(RejectionRecord(**row) for row in connection.execute(statement).mappings())
 

@@ -54,7 +54,7 @@ class VerifyReport:
     """What was checked and what was found; the counts are there when all is well, too.
 
     `unverifiable` counts what could not be checked and why (`cause_past_retention`, …); that is no fault. Commands that
-    no scheduler has read yet are `commands_pending`. Dead letters and refusals are listed up to a bound, counted in full.
+    no scheduler has read yet are `commands_pending`. Dead letters and refusals are counted, and listed up to a bound.
     """
 
     findings: tuple[Finding, ...]

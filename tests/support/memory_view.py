@@ -1,0 +1,67 @@
+"""A view of a log in memory: the projector's fold and store, without Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mainspring.processors.projector.config import Retention
+from mainspring.processors.projector.database import open_writer, parse_url, single_writer
+from mainspring.processors.projector.fold import Placed, fold_batch
+from mainspring.processors.projector.retention import apply_retention
+from mainspring.processors.projector.store import Position, ViewStore
+from mainspring.schemas import EVENT_TYPES, Codec, CommandRejected, ReportRefused
+from tests.support.synthetic_log import MemoryLog
+
+
+def placed_events(log: MemoryLog, codec: Codec, partition: int) -> list[Placed]:
+    """The events of one partition."""
+    topic = log.topology.events
+    spans = log.spans([topic])
+    found: list[Placed] = []
+    for batch in log.read(topic, partition, spans[topic.name, partition]):
+        for raw in batch:
+            assert raw.value is not None
+            event = codec.decode(raw.value)
+            assert type(event) in EVENT_TYPES
+            found.append(Placed(event=event, partition=partition, offset=raw.offset))  # type: ignore[arg-type]  # EVENT_TYPES holds the members of Event
+    return found
+
+
+def project(log: MemoryLog, codec: Codec, url: str, *, upto: int | None = None) -> None:
+    """Folds the log's events into a view, each partition to its end or to an offset."""
+    engine = open_writer(parse_url(url))
+    with single_writer(engine) as connection:
+        store = ViewStore(connection)
+        store.prepare(rebuild=True)
+        for partition in range(log.topology.partitions):
+            events = [each for each in placed_events(log, codec, partition) if upto is None or each.offset < upto]
+            write(store, log, partition, events)
+    engine.dispose()
+
+
+def write(store: ViewStore, log: MemoryLog, partition: int, events: Iterable[Placed]) -> None:
+    """Folds one batch."""
+    batch = list(events)
+    known = store.load(
+        {each.event.job_id for each in batch if not isinstance(each.event, CommandRejected | ReportRefused)}
+    )
+    changes = fold_batch(batch, known, payload_bytes=1_000, result_bytes=1_000)
+    position = Position(
+        partition=partition,
+        topic=log.topology.events.name,
+        topic_id="memory",
+        next_offset=batch[-1].offset + 1 if batch else 0,
+        last_event_offset=batch[-1].offset if batch else -1,
+    )
+    store.write(changes, [position])
+
+
+def keep(url: str, retention: Retention, now_ms: int) -> int:
+    """Applies a retention to a view; returns how many jobs left it."""
+    engine = open_writer(parse_url(url))
+    with single_writer(engine) as connection:
+        store = ViewStore(connection)
+        store.prepare(rebuild=False, keeps_all=retention.is_unlimited)
+        removed = apply_retention(store, retention, now_ms, lambda: False)
+    engine.dispose()
+    return removed
