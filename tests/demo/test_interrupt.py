@@ -32,9 +32,14 @@ class _Demo:
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.lines.put(line)
+        with self.process.stdout as stream:
+            for line in stream:
+                self.lines.put(line)
         self.lines.put("")
+
+    def close(self) -> None:
+        """Until all that it has said is read."""
+        self._reader.join(_PATIENCE_S)
 
     def wait_for(self, text: str) -> None:
         """Until it has said so."""
@@ -73,6 +78,7 @@ def _demo(tmp_path: Path) -> Iterator[_Demo]:
         for relative in family:
             if relative.is_running():
                 relative.kill()
+        demo.close()
 
 
 @pytest.mark.parametrize(
