@@ -299,7 +299,7 @@ def test_an_unreadable_offer_is_put_aside_and_the_next_one_runs(scheduler: FakeS
 
 
 def test_a_job_longer_than_the_poll_limit_disturbs_nobody(scheduler: FakeScheduler) -> None:
-    with working(scheduler) as worker:
+    with working(scheduler, hold_ms=100_000) as worker:  # nobody renews what is declined here
         scheduler.offer("t_wait", job_id="long")
         scheduler.wait(AttemptHeartbeat, "long")
         for n in range(50):
@@ -346,6 +346,7 @@ def test_a_start_that_is_confirmed_during_a_drain_is_released(scheduler: FakeSch
         scheduler.offer("a_echo", job_id="j")
         claim = scheduler.wait(AttemptClaimed, "j")
         worker.drain()
+        eventually(lambda: worker.status().state is WorkerState.DRAINING)
         scheduler.confirm(claim)
         assert scheduler.wait(AttemptReleased, "j").reason == "DRAINING"
         assert scheduler.all(AttemptSucceeded) == []
