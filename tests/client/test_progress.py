@@ -161,6 +161,8 @@ def test_drawn_ids_differ_sort_by_time_and_tell_it() -> None:
     assert times[0] > 1_700_000_000_000
 
 
-@pytest.mark.parametrize("other", ["", "job-1", "f47ac10b-58cc-4372-a567-0e02b2c3d479", new_job_id().upper() + "A"])
+@pytest.mark.parametrize(
+    "other", ["", "job-1", "f47ac10b-58cc-4372-a567-0e02b2c3d479", "01A22D62-2485-7441-B49E-3D3C125F394A"]
+)
 def test_an_id_of_another_kind_tells_no_time(other: str) -> None:
     assert time_of_id(other) is None
