@@ -19,14 +19,17 @@ POLL_S = 0.5
 STALL_S = 60.0
 ADMIN_TIMEOUT_S = 30.0
 
-_GONE = frozenset(
-    {
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError._UNKNOWN_TOPIC,
-        KafkaError._UNKNOWN_PARTITION,
-        KafkaError._NOENT,  # "no leaders found": what list_offsets says of a topic that is absent
-    }
-)
+ELECTION_S, ELECTION_PAUSE_S = 15.0, 0.1
+
+_GONE = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
+_ELECTING = _GONE | {
+    KafkaError._NOENT,  # noqa: SLF001  # a public code of librdkafka: "no leaders found"
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+}
 
 
 class KafkaLog:
@@ -53,7 +56,8 @@ class KafkaLog:
                     "enable.partition.eof": True,
                     # The default of a second would make the reader wait each time that its queue had been full.
                     "fetch.queue.backoff.ms": 10,
-                    "fetch.wait.max.ms": 50,
+                    # Short: a fetch that waits at the end of one partition holds up the next one.
+                    "fetch.wait.max.ms": 10,
                     "queued.max.messages.kbytes": 65_536,
                 }
             )
@@ -84,21 +88,38 @@ class KafkaLog:
         return {at: Span(start=start, end=max(start, ends[at])) for at, start in starts.items()}
 
     def _offsets(self, wanted: Sequence[TopicPartition], spec: OffsetSpec) -> dict[tuple[str, int], int]:
+        """One offset of each partition. A partition whose leader is being elected is asked again for a while."""
+        deadline = time.monotonic() + ELECTION_S
+        while True:
+            try:
+                return self._ask(wanted, spec)
+            except KafkaException as error:
+                if error.args[0].code() not in _ELECTING:
+                    raise
+                self._require(wanted)
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(ELECTION_PAUSE_S)
+
+    def _ask(self, wanted: Sequence[TopicPartition], spec: OffsetSpec) -> dict[tuple[str, int], int]:
         futures = self._admin.list_offsets(
             dict.fromkeys(wanted, spec), isolation_level=self._isolation, request_timeout=ADMIN_TIMEOUT_S
         )
-        found: dict[tuple[str, int], int] = {}
-        for at, future in futures.items():
-            try:
-                found[at.topic, at.partition] = future.result(timeout=2 * ADMIN_TIMEOUT_S).offset
-            except KafkaException as error:
-                if error.args[0].code() in _GONE:
-                    raise LogTopicError(
-                        f"{at.topic} partition {at.partition} does not exist: check MAINSPRING_TOPICS__PREFIX and "
-                        "…__PARTITIONS, and `mainspring topics plan`"
-                    ) from error
-                raise
-        return found
+        return {
+            (at.topic, at.partition): future.result(timeout=2 * ADMIN_TIMEOUT_S).offset
+            for at, future in futures.items()
+        }
+
+    def _require(self, wanted: Sequence[TopicPartition]) -> None:
+        """Raises LogTopicError when one of them does not exist at all."""
+        there = self._admin.list_topics(timeout=ADMIN_TIMEOUT_S).topics
+        for at in wanted:
+            topic = there.get(at.topic)
+            if topic is None or at.partition >= len(topic.partitions):
+                raise LogTopicError(
+                    f"{at.topic} partition {at.partition} does not exist: check MAINSPRING_TOPICS__PREFIX and "
+                    "…__PARTITIONS, and `mainspring topics plan`"
+                )
 
     def at_time(self, topic: Topic, time_ms: int) -> dict[int, int | None]:
         """By partition, the first offset whose record is not older than the time; None when there is none."""
