@@ -83,7 +83,7 @@ def test_a_command_that_was_sent_on_from_another_partition_is_in_the_history(wri
     command = CancelJob(job_id="waits", command_id="astray", actor="tester", requested_at_ms=double.tick())
     cause = double.put(topology.commands, "waits", command, partition=1 - home)
     forwarded = ForwardedCommand(
-        key="waits",
+        key="another-key",
         topic=topology.commands.name,
         partition=cause.partition,
         offset=cause.offset,

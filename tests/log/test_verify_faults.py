@@ -17,6 +17,7 @@ from mainspring.schemas import (
     Cause,
     CauseSource,
     DeadLetter,
+    ForwardedCommand,
     JobCancelled,
     JobCancelRequested,
     JobCompleted,
@@ -26,6 +27,7 @@ from mainspring.schemas import (
     JobStarted,
     JobState,
     JobSubmitted,
+    RetryJob,
     SubmitJob,
     Txn,
 )
@@ -581,6 +583,54 @@ def test_a_command_that_was_sent_twice_has_one_verdict_and_that_is_right(written
     double.submit("after")
 
     assert verify(written.log, written.codec).ok
+
+
+def test_a_command_that_was_sent_on_and_a_retry_that_was_repeated_are_answered(written: Written) -> None:
+    # given a cancel that went astray under another key and was carried out at home
+    double, topology, log = written.double, written.topology, written.log
+    home = double.partition("waits")
+    command = CancelJob(job_id="waits", command_id="astray", actor="tester", requested_at_ms=double.tick())
+    astray = double.put(topology.commands, "waits", command, partition=1 - home)
+    log.patch(topology.commands, astray.partition, astray.offset, key=b"another-key")
+    forwarded = ForwardedCommand(
+        key="another-key",
+        topic=topology.commands.name,
+        partition=astray.partition,
+        offset=astray.offset,
+        value=written.codec.encode(command),
+    )
+    offset = log.append(topology.followups, home, b"waits", written.codec.encode(forwarded), double.tick())
+    double.emit(
+        JobCancelled(
+            job_id="waits",
+            revision=2,
+            decided_at_ms=double.tick(),
+            cause=Cause(source=CauseSource.FOLLOWUPS, partition=home, offset=offset),
+            cancel_code="REQUESTED",
+            command_id="astray",
+            actor="tester",
+            reason="",
+            attempt=0,
+            txn=Txn(id=0, index=0, size=0),
+        )
+    )
+    # and a retry that the client sent twice, so that its submit was sent on twice and accepted once
+    partition, at = log.find(written.codec, topology.commands, RetryJob, job_id="failed")
+    repeated = log.records[topology.commands.name, partition][at]
+    partition_, at_ = log.find(written.codec, topology.followups, SubmitJob)
+    submit = log.records[topology.followups.name, partition_][at_]
+    assert repeated is not None
+    assert repeated.value is not None
+    assert submit is not None
+    double.put(topology.commands, "failed", written.codec.decode(repeated.value))
+    last = log.append(topology.followups, partition_, submit.key, submit.value, double.tick())
+    for partition in range(2):
+        double.reads(topology.followups, partition, last + 1)
+    double.submit("after")
+
+    report = verify(log, written.codec)
+
+    assert report.ok, [str(finding) for finding in report.findings]
 
 
 def test_causes_that_retention_removed_are_unverifiable_and_no_fault(written: Written) -> None:

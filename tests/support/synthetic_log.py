@@ -221,6 +221,10 @@ class SchedulerDouble:
         source = CauseSource.COMMANDS if topic is self.topology.commands else CauseSource.ATTEMPTS
         return Cause(source=source, partition=at, offset=offset)
 
+    def reads(self, topic: Topic, partition: int, offset: int) -> None:
+        """Notes that everything before an offset has been read."""
+        self._read[topic.name, partition] = offset
+
     def command_id(self) -> str:
         self._ids += 1
         return f"c{self._ids}"

@@ -21,14 +21,14 @@ def short_hash(job_id: str) -> int:
     return (hash(job_id) & 0xFFFF_FFFF) or 1
 
 
-def job_of(record: Record) -> str | None:
-    """The job that an input is about; None for a heartbeat."""
+def job_of(record: Record, key: bytes | None) -> str | None:
+    """The job that an input with this record key is about; None for a heartbeat."""
     if type(record) is SubmitJob:
         return record.spec.job_id
     if type(record) is AttemptHeartbeat:
         return None
     if type(record) is ForwardedCommand:
-        return record.key
+        return _key_text(key)  # Its own `key` is the one that the command had where it went astray.
     job_id: str = getattr(record, "job_id")  # noqa: B009  # every other input names its job; a type checker sees the union
     return job_id
 
@@ -62,7 +62,7 @@ class InputIndex:
             self.records += len(batch)
             for raw in batch:
                 record = reader.decode(raw)
-                job_id = job_of(record) if record is not None else _key_text(raw.key)
+                job_id = job_of(record, raw.key) if record is not None else _key_text(raw.key)
                 jobs[raw.offset - start] = short_hash(job_id) if job_id is not None else 1
                 if keyed and record is not None and job_id is not None:
                     self._check_key(raw, job_id, reader, findings)

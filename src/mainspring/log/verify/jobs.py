@@ -11,7 +11,6 @@ from mainspring.log.verify.inputs import InputIndex
 from mainspring.processors.core.errors import CoreError
 from mainspring.processors.core.job.evolve import evolve
 from mainspring.processors.core.job.transitions import TERMINAL
-from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.common import CauseSource, JobStatus
 from mainspring.schemas.events import (
     CommandRejected,
@@ -121,9 +120,7 @@ class JobAuditor:
         self.specs.put(hash(job_id), hash(spec))
 
     def _refused(self, raw: Raw, event: CommandRejected | ReportRefused, live: LiveJob | None) -> None:
-        # A command with a wrong key is refused where it was found, under the id that it names.
-        if not (type(event) is CommandRejected and event.reject_code == RejectCode.BAD_KEY):
-            self._check_key(raw, event)
+        self._check_key(raw, event)
         if live is not None and event.revision != live.state.revision:
             self._fault(
                 Check.REVISION_GAP,
