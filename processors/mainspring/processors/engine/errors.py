@@ -8,6 +8,7 @@ from mainspring.schemas.errors import MainspringError
 __all__ = [
     "BrokenPromiseError",
     "ConfigurationError",
+    "DeniedError",
     "EngineError",
     "FatalKafkaError",
     "FaultKind",
@@ -33,6 +34,8 @@ class FaultKind(StrEnum):
     """A record that was written is at fault, whoever sends it: find out which input leads to it."""
     FATAL = "fatal"
     """This producer is done: fenced, or broken."""
+    DENIED = "denied"
+    """Access is denied: a person must grant it."""
     UNKNOWN = "unknown"
     """Nothing is known of the outcome."""
 
@@ -67,6 +70,16 @@ class FatalKafkaError(EngineError):
 
 class ConfigurationError(EngineError):
     """Something must be changed by a person before this can work. Starting over does not help."""
+
+
+class DeniedError(ConfigurationError):
+    """The cluster denies this process something that it needs."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(
+            f"the cluster denies access: {detail}. `mainspring topics acls` prints the rights that each role needs; "
+            "check them and the credentials"
+        )
 
 
 class OffsetOutOfRangeError(ConfigurationError):

@@ -10,7 +10,7 @@ from mainspring.processors.engine.batch import in_order
 from mainspring.processors.engine.options import EngineOptions, EngineStatus
 from mainspring.processors.engine.ownership import Ownership
 from mainspring.processors.engine.pace import Pace
-from mainspring.processors.engine.ports import Clock, Kafka, Randomness, Received
+from mainspring.processors.engine.ports import Clock, Kafka, Place, Randomness, Received
 from mainspring.processors.engine.processing import Processing
 from mainspring.processors.engine.program import PartitionProgram, Program
 from mainspring.processors.engine.restoring import Restoring
@@ -114,6 +114,16 @@ class Engine:
         """The rules of each partition that is ready here."""
         ready = self._ownership.ready()
         return {partition.number: partition.program for partition in ready if partition.program is not None}
+
+    def lags(self) -> dict[Place, int]:
+        """By input place of each ready partition, how many records are written and not processed, as far as known."""
+        lags: dict[Place, int] = {}
+        for partition in self._ownership.ready():
+            for place, position in partition.position.items():
+                end = self._inputs.known_end(place)
+                if end is not None:
+                    lags[place] = max(0, end - max(position, partition.reached.get(place, 0)))
+        return lags
 
     def _read(self, wait_ms: int) -> list[Received]:
         """Step 1. Callbacks of the group run in here, and no transaction is open."""

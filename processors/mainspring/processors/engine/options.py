@@ -19,8 +19,8 @@ class EngineOptions:
     """Transactions that follow one another without gathering, after a quiet while."""
     commit_inputs_ms: int = 60_000
     """Inputs that need no transaction (heartbeats) are committed at least this often."""
-    patience_ms: int = 60_000
-    """How long a call that may be repeated is repeated."""
+    patience_ms: int = 20_000
+    """How long a call that may be repeated is repeated, while nothing else goes on."""
     delete_retention_ms: int = 86_400_000
     """`delete.retention.ms` of the changelog: an older local table is not trusted."""
 

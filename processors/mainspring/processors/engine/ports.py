@@ -111,6 +111,10 @@ class Inputs(Protocol):
         """
         ...
 
+    def known_end(self, place: Place) -> int | None:
+        """The end of a place as of the last answer to a fetch; nothing is asked. None: not known."""
+        ...
+
     def owned(self) -> set[Place]:
         """The places that this consumer holds now."""
         ...

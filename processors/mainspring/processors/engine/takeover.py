@@ -11,7 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mainspring.processors.core import Now
-from mainspring.processors.engine.errors import BrokenPromiseError, FaultKind, TransactionError, UnstableOffsetsError
+from mainspring.processors.engine.errors import (
+    BrokenPromiseError,
+    DeniedError,
+    FaultKind,
+    TransactionError,
+    UnstableOffsetsError,
+)
 from mainspring.processors.engine.ports import Admin, ChangelogReader, Inputs, Kafka, Mark, Pending, Place, Received
 from mainspring.processors.engine.program import Position, Program
 from mainspring.processors.engine.tables import Table, Tables
@@ -97,8 +103,8 @@ class Takeover:
                 if not self._step(now):
                     return False
             except TransactionError as error:
-                if error.kind is FaultKind.FATAL:
-                    raise
+                if error.kind is FaultKind.DENIED:
+                    raise DeniedError(f"{error.code}: {error.detail}") from error
                 _log.warning(
                     "takeover waits for the broker", partition=self.partition, phase=self.phase, why=str(error)
                 )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from enum import Enum, auto
 
-from mainspring.processors.engine.errors import FatalKafkaError, FaultKind, TransactionError
+from mainspring.processors.engine.errors import DeniedError, FatalKafkaError, FaultKind, TransactionError
 from mainspring.processors.engine.ports import Clock, GroupMetadata, Kafka, Mark, Output, Place
 from mainspring.telemetry import get_logger, metrics
 
@@ -119,8 +119,8 @@ class Transactor:
         """A new producer with the same id: its start ends what the old one left open and shuts late requests out."""
         _log.warning("producer replaced", why=why)
         metrics.PRODUCER_ROTATIONS.labels(reason=why).inc()
-        self._output.close()
-        self._output = self._open()
+        old, self._output = self._output, self._open()
+        old.close()
 
     def _open(self) -> Output:
         deadline_ms = self._clock.mono_ms() + self._patience_ms
@@ -136,6 +136,8 @@ class Transactor:
                 self._clock.pause(_RETRY_PAUSE_MS)
 
     def _raise_fatal(self, error: TransactionError) -> None:
+        if error.kind is FaultKind.DENIED:
+            raise DeniedError(f"{error.code}: {error.detail}") from error
         if error.kind is not FaultKind.FATAL:
             return
         metrics.FENCED.labels(role="scheduler").inc()

@@ -33,7 +33,7 @@ class SchedulerConfig:
     linger_ms: int = 25
     burst: int = 3
     commit_inputs_ms: int = 60_000
-    patience_ms: int = 60_000
+    patience_ms: int = 20_000
     cached_rows: int = 100_000
     """Rows that stay decoded, over all partitions."""
 

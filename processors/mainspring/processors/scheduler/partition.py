@@ -6,6 +6,7 @@ from mainspring.processors.core import Now, Output, PartitionCore, Rules
 from mainspring.processors.engine.ports import Received
 from mainspring.processors.engine.tables import Row, Table
 from mainspring.processors.scheduler.intake import Forwarded, Intake, IntakeContext
+from mainspring.processors.scheduler.measures import count_events
 from mainspring.processors.scheduler.placement import Placed
 from mainspring.processors.scheduler.rows import SchedulerRows
 
@@ -35,6 +36,7 @@ class SchedulerPartition:
         self._rows = SchedulerRows(table, context.codec, cache_rows)
         self._intake = Intake(partition, context, self.placed)
         self._output = Output()
+        self._written = Output()
         self._committed_counter = counter
         self.core = self._load(now)
 
@@ -84,12 +86,16 @@ class SchedulerPartition:
     def take(self) -> tuple[Output, Forwarded]:
         """What was decided since the last transaction, to be written in this one."""
         output, self._output = self._output, Output()
+        self._written = output
         return output, self._intake.drain()
 
     def changes(self) -> list[Row]:
         return self._rows.changes()
 
     def committed(self) -> None:
+        # Before the rows of this transaction are what the next one begins with: a job may be gone after it.
+        count_events(self._written.events, self._rows.state)
+        self._written = Output()
         self._rows.commit()
         self._committed_counter = self.core.next_seq
 
@@ -97,6 +103,7 @@ class SchedulerPartition:
         self._rows.rollback()
         self._intake.drain()
         self._output = Output()
+        self._written = Output()
         self.placed.clear()
         self.core = self._load(now)
 

@@ -1,6 +1,5 @@
 """The scheduler as the engine runs it: its topics, and how what was decided is written."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from mainspring.processors.core import Now, Output, Rules
@@ -75,16 +74,12 @@ class SchedulerProgram:
         """Events carry their place among all events of the transaction, so that one that was torn apart shows."""
         topic, encode = self._topology.events.name, self._codec.encode
         size = sum(len(output.events) for _, output in outputs)
-        kinds: Counter[str] = Counter()
         index = 0
         for number, output in outputs:
             for event in output.events:
                 txn = Txn(id=txn_id, index=index, size=size)
                 send(topic, encode(event, txn), event.job_id.encode(), number)
                 index += 1
-            kinds.update(type(event).__name__ for event in output.events)
-        for kind, count in kinds.items():
-            metrics.EVENTS.labels(type=kind).inc(count)
 
     def _offers(self, program: SchedulerPartition, output: Output, send: Send) -> None:
         encode, choose, placed, core = self._codec.encode, self._placement.choose, program.placed, program.core

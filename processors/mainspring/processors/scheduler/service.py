@@ -16,6 +16,8 @@ from mainspring.processors.engine.ports import Clock, Kafka, Randomness
 from mainspring.processors.engine.slot import Slot, hold_slot, slot_of
 from mainspring.processors.engine.tables import MemoryTables, Tables
 from mainspring.processors.scheduler.config import SchedulerConfig
+from mainspring.processors.scheduler.measures import measure
+from mainspring.processors.scheduler.partition import SchedulerPartition
 from mainspring.processors.scheduler.program import SchedulerProgram
 from mainspring.schemas import MainspringError
 from mainspring.telemetry import get_logger
@@ -33,6 +35,7 @@ EXIT_CONFIGURATION = 78
 _STEP_MS = 200
 _RESTARTS = 5
 _RESTART_WINDOW_MS = 60_000
+_MEASURE_EVERY_MS = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,8 @@ class SchedulerStatus:
     last_commit_ms: int | None
     transactions: int
     restarts: int
+    has_joined: bool
+    """Whether the loop has come round since the engine was built."""
 
     @property
     def is_ready(self) -> bool:
@@ -54,7 +59,7 @@ class SchedulerStatus:
 
         One that owns none is ready too: there may be more processes than partitions.
         """
-        return self.last_loop_ms > 0 and not self.restoring
+        return self.has_joined and not self.restoring
 
 
 class Scheduler:
@@ -75,6 +80,8 @@ class Scheduler:
         self._engine: Engine | None = None
         self._slot: Slot | None = None
         self._restarts: list[int] = []
+        self._began_ms = 0
+        self._measure_at_ms = 0
 
     def run(self, stop: threading.Event, *, own_process: bool = False) -> None:
         """Runs until `stop` is set: finishes its transaction, leaves the group, returns.
@@ -131,26 +138,38 @@ class Scheduler:
             owned=status.owned,
             ready=status.ready,
             restoring=status.restoring,
-            last_loop_ms=status.last_loop_ms,
+            # Between two engines, since the newer one was begun: to wait for a broker is no reason to be killed.
+            last_loop_ms=status.last_loop_ms or self._began_ms,
             last_commit_ms=status.last_commit_ms,
             transactions=status.transactions,
             restarts=len(self._restarts),
+            has_joined=status.last_loop_ms > 0,
         )
 
     def _run_engine(self, slot: Slot, stop: threading.Event, collector: QuietCollector | None) -> None:
         engine: Engine | None = None
+        self._began_ms = self._clock.mono_ms()
         try:
             engine = self._engine = self.build(slot.name)
             while not stop.is_set():
                 engine.step(_STEP_MS)
-                if collector is not None:
-                    collector.look()
+                self._look_after(engine, collector)
         except FatalKafkaError as error:
             self._count_restart(error)
         finally:
             self._engine = None
             if engine is not None:
                 engine.close()
+
+    def _look_after(self, engine: Engine, collector: QuietCollector | None) -> None:
+        if collector is not None:
+            collector.look()
+        now_ms = self._clock.mono_ms()
+        if now_ms >= self._measure_at_ms:
+            self._measure_at_ms = now_ms + _MEASURE_EVERY_MS
+            programs = engine.programs().values()
+            cores = [program.core for program in programs if isinstance(program, SchedulerPartition)]
+            measure(cores, engine.lags(), self._config.topology.group("scheduler"))
 
     def _count_restart(self, error: FatalKafkaError) -> None:
         now_ms = self._clock.mono_ms()

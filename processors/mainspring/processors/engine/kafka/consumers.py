@@ -76,6 +76,10 @@ class KafkaInputs:
         messages.insert(0, first)
         return sort_out(messages)
 
+    def known_end(self, place: Place) -> int | None:
+        _, end = self._consumer.get_watermark_offsets(TopicPartition(*place), cached=True)
+        return end if end >= 0 else None
+
     def owned(self) -> set[Place]:
         return {(place.topic, place.partition) for place in self._consumer.assignment()}
 

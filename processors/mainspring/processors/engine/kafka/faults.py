@@ -4,7 +4,7 @@ from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException
 
-from mainspring.processors.engine.errors import ConfigurationError, FatalKafkaError, FaultKind, TransactionError
+from mainspring.processors.engine.errors import DeniedError, FatalKafkaError, FaultKind, TransactionError
 from mainspring.processors.engine.ports import Place
 
 __all__ = ["DENIED_CODES", "RECORD_CODES", "consumer_error", "fault_of", "kind_of"]
@@ -43,10 +43,7 @@ def consumer_error(error: KafkaError, place: Place | None) -> Exception:
     """What to raise for an error of a consumer that does not pass."""
     where = "" if place is None else f" at {place[0]}[{place[1]}]"
     if error.code() in DENIED_CODES:
-        return ConfigurationError(
-            f"the broker denies access{where}: {error.str()}. Print the rights that each role needs with "
-            "`mainspring topics acls`, and check the credentials"
-        )
+        return DeniedError(f"{error.str()}{where}")
     return FatalKafkaError(f"the consumer cannot go on{where}: {error.name()}: {error.str()}")
 
 
@@ -60,7 +57,9 @@ def fault_of(exception: KafkaException) -> TransactionError:
 
 def kind_of(error: KafkaError) -> FaultKind:
     """What an error of the client asks for."""
-    if error.fatal() or error.code() in FENCED_CODES or error.code() in DENIED_CODES:
+    if error.code() in DENIED_CODES:
+        return FaultKind.DENIED
+    if error.fatal() or error.code() in FENCED_CODES:
         return FaultKind.FATAL
     if error.txn_requires_abort():
         return FaultKind.RECORD if error.code() in RECORD_CODES else FaultKind.ABORT

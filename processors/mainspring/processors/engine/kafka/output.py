@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -11,11 +11,11 @@ from mainspring.processors.engine.kafka.consumers import positions
 from mainspring.processors.engine.kafka.faults import RECORD_CODES, fault_of
 from mainspring.processors.engine.kafka.logs import LibraryLog, library_logger
 from mainspring.processors.engine.ports import GroupMetadata, Mark, Place, Produce
-from mainspring.telemetry import get_logger
 
 __all__ = ["KafkaOutput"]
 
-_log = get_logger(__name__)
+R = TypeVar("R")
+
 
 _CALL_S = 5.0
 _LOST_LINK = ("FAIL", "REQTMOUT")
@@ -60,7 +60,7 @@ class KafkaOutput:
         self._producer.poll(0.05)
 
     def flush(self) -> None:
-        left = self._producer.flush(_CALL_S)
+        left = self._call(self._producer.flush, _CALL_S)
         if self._failed is not None:
             code = self._failed.code()
             kind = FaultKind.RECORD if code in RECORD_CODES else FaultKind.ABORT
@@ -82,12 +82,10 @@ class KafkaOutput:
         return self._links.lost
 
     def close(self) -> None:
-        self._producer.purge()
-        try:
-            self._producer.close()
-        except KafkaException as error:
-            # A producer that was shut out says so once more when it is closed.
-            _log.debug("producer closed", transactional_id=self.transactional_id, why=str(error))
+        # Not the client library's `close`: it would abort what is open and wait for the broker's answer for ever.
+        # Nothing is open here, or another producer of the same id has ended it. To let go of it is enough.
+        self.produce = _produce_nothing
+        del self._producer
 
     def _produce_traced(self, topic: str, value: bytes | None, key: bytes | None, partition: int, /) -> None:
         self._producer.produce(topic, value, key, partition, on_delivery=self._check)
@@ -98,16 +96,27 @@ class KafkaOutput:
             self._failed = error
 
     def _note(self, error: KafkaError | None, message: "Message[bytes, bytes]") -> None:
-        self._check(error, message)
+        if error is not None:
+            self._check(error, message)
+            return
         offset = message.offset()
-        if error is None and offset is not None:
+        if offset is not None:
             self.noted[str(message.topic()), int(message.partition() or 0)] = offset
 
-    def _call(self, method: Callable[..., object], *arguments: object) -> None:
+    def _call(self, method: Callable[..., R], *arguments: object) -> R:
         try:
-            method(*arguments)
+            return method(*arguments)
         except KafkaException as error:
             raise fault_of(error) from error
+        except SystemError as error:
+            # So a fatal error shows when it comes while the client library is in the middle of its callbacks.
+            if isinstance(error.__cause__, KafkaException):
+                raise fault_of(error.__cause__) from error
+            raise
+
+
+def _produce_nothing(_topic: str, _value: bytes | None, _key: bytes | None, _partition: int, /) -> None:
+    raise TransactionError(FaultKind.UNKNOWN, "CLOSED", "this producer has been closed")
 
 
 class _LinkLog(LibraryLog):
