@@ -1,8 +1,11 @@
 """A command line without the settings of the machine that runs the tests."""
 
-from collections.abc import Callable
+import json
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,15 +20,18 @@ class Ran:
     out: str
     err: str
 
+    @property
+    def json(self) -> Any:
+        """Its output as JSON."""
+        return json.loads(self.out)
+
 
 Cli = Callable[..., Ran]
 
 
 @pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Cli]:
     """Runs a command in this process, in a directory of its own, without the environment's settings."""
-    import os
-
     for name in [name for name in os.environ if name.startswith("MAINSPRING_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("MAINSPRING_SECRETS_DIR", str(tmp_path / "none"))

@@ -78,7 +78,7 @@ def event_line(event: Any, partition: int, offset: int, *, with_job: bool = Fals
     line.append(f"rev {event.revision:<3} {partition}:{offset:<8} ", style="dim")
     line.append(f"{cause_text(event.cause):<18} ", style="dim")
     shown = {name: value for name, value in plain(event).items() if name not in _HEAD}
-    return line.append(printable(event_summary(shown, event.decided_at_ms)))
+    return line.append(_one_line(event_summary(shown, event.decided_at_ms)))
 
 
 def cause_text(cause: Any) -> str:
@@ -111,11 +111,15 @@ def record_line(record: "LogRecord", prefix: str) -> "Text":
     kind = record.type or ("deleted" if record.value is None else "unreadable")
     line.append(f"{kind:<{_WIDTH}}  ", style=record_style(kind))
     key = "" if record.key is None else record.key.decode("utf-8", "backslashreplace")
-    line.append(f"{printable(key)}  ", style="bold")
+    line.append(f"{_one_line(key)}  ", style="bold")
     if record.record is None:
-        return line.append(printable(record.error or ""))
+        return line.append(_one_line(record.error or ""))
     cause = getattr(record.record, "cause", None)
     if cause is not None:
         line.append(f"{cause_text(cause)}  ", style="dim")
     shown = {name: value for name, value in plain(record.record).items() if name not in _HEAD}
-    return line.append(printable(event_summary(shown, record.timestamp_ms)))
+    return line.append(_one_line(event_summary(shown, record.timestamp_ms)))
+
+
+def _one_line(text: str) -> str:
+    return printable(text.rstrip("\n").replace("\n", " ⏎ "))

@@ -5,23 +5,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mainspring.cli.connect import open_client
 from mainspring.cli.context import settings_of
 from mainspring.cli.errors import CliError, ExitCode
 from mainspring.cli.job_page import print_page
 from mainspring.cli.jobs_view import COLUMNS, attempt_json, detail_json, event_json, summary_json, summary_row
-from mainspring.cli.options import Duration, JobId, OrderName, PriorityName, StatusName
+from mainspring.cli.options import Duration, JobId, OrderName, PriorityName, StatusName, duration
 from mainspring.cli.output import Output, OutputOption, note, print_json, print_table
 from mainspring.cli.show import STATUS_STYLES
 
 if TYPE_CHECKING:
-    from mainspring.processors.projector.view import JobCounts, View
+    from mainspring.processors.projector.view import JobCounts, JobDetail, View
     from mainspring.settings import Settings
+
+_CATCH_UP_S = 5.0
 
 
 def get(ctx: typer.Context, job_id: JobId, output: OutputOption = Output.TABLE) -> None:
     """Show one job: where it stands, its terms, its attempts and its whole history."""
-    with open_view(settings_of(ctx)) as view:
-        job = view.get(job_id)
+    settings = settings_of(ctx)
+    with open_view(settings) as view:
+        job = view.get(job_id) or _catch_up(settings, view, job_id)
         if job is None:
             raise not_found(job_id)
         attempts, events = view.attempts(job_id), view.events(job_id)
@@ -44,7 +48,7 @@ def list_(
     priority: Annotated[PriorityName | None, typer.Option(help="Only this priority.", case_sensitive=False)] = None,
     search: Annotated[str | None, typer.Option(help="Part of the id or of the name.", metavar="TEXT")] = None,
     since: Annotated[
-        Duration, typer.Option(help="Submitted within this time: 10m, 2h, 1d.", metavar="DURATION")
+        Duration, typer.Option(parser=duration, help="Submitted within this time: 10m, 2h, 1d.", metavar="DURATION")
     ] = None,
     order: Annotated[OrderName, typer.Option(help="Which come first.")] = OrderName.NEWEST,
     limit: Annotated[int, typer.Option(help="Jobs on a page.", min=1, max=500)] = 50,
@@ -85,6 +89,15 @@ def list_(
         note(f"[dim]More: --cursor {page.next_cursor}[/]")
 
 
+def _catch_up(settings: "Settings", view: "View", job_id: str) -> "JobDetail | None":
+    """The job, once the view has come as far as the log; None when the log does not tell of it either."""
+    with open_client(settings) as client:
+        history = client.history(job_id)
+    if not history or not view.wait_for(history[-1].partition, history[-1].offset, _CATCH_UP_S):
+        return None
+    return view.get(job_id)
+
+
 def open_view(settings: "Settings") -> "View":
     """The reader of the view; says how to get a view when there is none."""
     from mainspring.processors.projector import ViewAbsentError
@@ -105,7 +118,7 @@ def not_found(job_id: str) -> CliError:
     """No such job."""
     return CliError(
         f"There is no job {job_id!r} in the view.",
-        why="The id is wrong, or the view has not come so far, or another installation (topics.prefix) has it.",
+        why="The id is wrong, another installation (topics.prefix) has it, or the view is behind: no projector runs.",
         hint="`mainspring job list --search TEXT` looks for it.",
         code=ExitCode.NOT_FOUND,
     )

@@ -3,6 +3,8 @@
 import time
 from typing import TYPE_CHECKING
 
+from mainspring.telemetry.metrics import LOOP_HEARTBEAT
+
 if TYPE_CHECKING:
     from mainspring.processors.projector import Projector
     from mainspring.processors.scheduler import Scheduler
@@ -21,13 +23,10 @@ def scheduler_health(health: "Health", scheduler: "Scheduler") -> None:
     """Alive while its loop comes round, ready while every partition that it owns decides, started once that was so."""
     started_at_ms = time.monotonic_ns() // 1_000_000
 
-    def loop() -> str | None:
+    def age_s() -> float:
         # Between two engines there is no loop for a moment; the age then counts from the start.
         last_ms = scheduler.status().last_loop_ms or started_at_ms
-        age_s = (time.monotonic_ns() // 1_000_000 - last_ms) / 1000
-        return (
-            None if age_s <= LOOP_MAX_AGE_S else f"has not come round for {age_s:.0f} s (allowed: {LOOP_MAX_AGE_S:g} s)"
-        )
+        return (time.monotonic_ns() // 1_000_000 - last_ms) / 1000
 
     def ready() -> str | None:
         status = scheduler.status()
@@ -35,19 +34,14 @@ def scheduler_health(health: "Health", scheduler: "Scheduler") -> None:
             return f"restores partitions {', '.join(map(str, status.restoring))}"
         return None if status.is_ready else "has not joined the group yet"
 
-    health.live("scheduler loop", loop)
+    LOOP_HEARTBEAT.labels(role="scheduler").set_function(lambda: time.time() - age_s())
+    health.live("scheduler loop", lambda: _too_old(age_s()))
     health.ready("partitions", ready)
     health.startup("partitions", ready)
 
 
 def worker_health(health: "Health", worker: "Worker") -> None:
     """Alive while its loop comes round, ready while it takes offers and the broker acknowledges what it reports."""
-
-    def loop() -> str | None:
-        age_s = worker.status().loop_age_s
-        return (
-            None if age_s <= LOOP_MAX_AGE_S else f"has not come round for {age_s:.0f} s (allowed: {LOOP_MAX_AGE_S:g} s)"
-        )
 
     def takes_offers() -> str | None:
         status = worker.status()
@@ -57,11 +51,21 @@ def worker_health(health: "Health", worker: "Worker") -> None:
             return f"all {status.slots} slots are held by calls that outlast their time-out"
         return None
 
-    def contact() -> str | None:
-        age_s = worker.status().contact_age_s
-        return f"no broker has acknowledged anything for {age_s:.0f} s" if (age_s or 0) > CONTACT_MAX_AGE_S else None
+    busy_since_s: float | None = None
 
-    health.live("worker loop", loop)
+    def contact() -> str | None:
+        # Only a worker that holds attempts has something to report; the first report of an attempt takes its time, too.
+        nonlocal busy_since_s
+        status = worker.status()
+        if not status.running and not status.awaiting:
+            busy_since_s = None
+            return None
+        now_s = time.monotonic()
+        busy_since_s = now_s if busy_since_s is None else busy_since_s
+        silent_s = min(now_s - busy_since_s, float("inf") if status.contact_age_s is None else status.contact_age_s)
+        return f"no broker has acknowledged a heartbeat for {silent_s:.0f} s" if silent_s > CONTACT_MAX_AGE_S else None
+
+    health.live("worker loop", lambda: _too_old(worker.status().loop_age_s))
     health.ready("worker", takes_offers)
     health.ready("contact", contact)
     health.startup("worker", takes_offers)
@@ -84,3 +88,7 @@ def projector_health(health: "Health", projector: "Projector") -> None:
     health.live("projector", running)
     health.ready("projector lag", behind)
     health.startup("projector", running)
+
+
+def _too_old(age_s: float) -> str | None:
+    return None if age_s <= LOOP_MAX_AGE_S else f"has not come round for {age_s:.0f} s (allowed: {LOOP_MAX_AGE_S:g} s)"

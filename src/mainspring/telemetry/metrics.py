@@ -50,7 +50,6 @@ OLDEST_READY_AGE = _gauge("oldest_ready_age_seconds", "How long the oldest due j
 ATTEMPT_DURATION = _histogram(
     "attempt_duration_seconds", "Run time of attempts, by job name and outcome.", _DURATION_S, "kind", "outcome"
 )
-RUNS = _counter("runs_total", "Attempts that ended, by queue, job name and outcome.", "queue", "kind", "outcome")
 LEASES = _gauge("leases", "Leases held: attempts that run as far as the scheduler knows.", "queue")
 LEASE_EXPIRATIONS = _counter("lease_expirations_total", "Attempts taken for lost because their lease ran out.", "queue")
 STALE_RESULTS = _counter("stale_results_total", "Reports refused because the attempt was no longer theirs.", "queue")

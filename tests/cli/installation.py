@@ -1,0 +1,140 @@
+"""A whole installation, run by the commands themselves."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+import pytest
+
+from tests.cli.conftest import Cli, Ran
+
+MAINSPRING = [sys.executable, "-m", "mainspring.cli"]
+READY_S = 60.0
+_LOOK_EVERY_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """One long-running command and its address for metrics and health."""
+
+    process: "subprocess.Popen[str]"
+    url: str
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Status and body."""
+        try:
+            with urlopen(self.url + path, timeout=5) as answer:  # noqa: S310 - the process's own loopback port
+                return answer.status, answer.read().decode()
+        except HTTPError as error:
+            return error.code, error.read().decode()
+
+    def wait_until_ready(self) -> None:
+        """Returns when `/readyz` is well."""
+        deadline = time.monotonic() + READY_S
+        answer: tuple[int, str] = (0, "no answer")
+        while time.monotonic() < deadline:
+            try:
+                answer = self.get("/readyz")
+            except URLError as error:
+                answer = (0, str(error))
+            if answer[0] == 200:
+                return
+            time.sleep(_LOOK_EVERY_S)
+        raise AssertionError(f"not ready after {READY_S:g} s: {answer}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """The settings file of an installation and its processes by role."""
+
+    config: Path
+    services: dict[str, Service]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """Runs commands in this process (starting Python for each takes longer than the command) with a site's settings."""
+
+    site: Site
+    cli: Cli
+    monkeypatch: pytest.MonkeyPatch
+
+    def __call__(self, *arguments: str, stdin: str = "") -> Ran:
+        """Run a command to its end."""
+        with self.monkeypatch.context() as patched:
+            patched.setattr(sys, "stdin", StringIO(stdin))
+            return self.cli("--config", str(self.site.config), *arguments)
+
+
+def run_apart(config: Path, *arguments: str) -> Ran:
+    """Run a command to its end in a process of its own."""
+    ran = subprocess.run(
+        [*MAINSPRING, "--config", str(config), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+        env=environment(),
+        cwd=config.parent,
+    )
+    return Ran(code=ran.returncode, out=ran.stdout, err=ran.stderr)
+
+
+def environment() -> dict[str, str]:
+    """The environment without settings of the machine that runs the tests, wide enough that no line is wrapped."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MAINSPRING_")}
+    return {**kept, "COLUMNS": "400", "TZ": "UTC"}
+
+
+@contextmanager
+def service(config: Path, *arguments: str) -> Iterator[Service]:
+    """A long-running command, stopped at the end; it must end with exit code 0."""
+    process = subprocess.Popen(
+        [*MAINSPRING, "--config", str(config), *arguments],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        env=environment(),
+        cwd=config.parent,
+    )
+    lines: list[str] = []
+    # Somebody has to read on, or the process would block when the pipe is full.
+    reader = threading.Thread(target=lambda: lines.extend(process.stderr or ()), daemon=True)
+    try:
+        url = _address(process, lines)
+        reader.start()
+        yield Service(process=process, url=url)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0, lines[-5:]
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        if reader.ident is not None:
+            reader.join()
+        if process.stderr is not None:
+            process.stderr.close()
+
+
+def _address(process: "subprocess.Popen[str]", lines: list[str]) -> str:
+    assert process.stderr is not None
+    for line in process.stderr:
+        lines.append(line)
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if "http" in entry:
+            return str(entry["http"])
+    raise AssertionError(f"it ended before it served: {''.join(lines)}")

@@ -1,0 +1,404 @@
+"""Every command on a real broker, with a scheduler, a worker and a projector that the commands themselves run."""
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from mainspring.cli.errors import ExitCode
+from tests.cli.conftest import Cli, Ran
+from tests.cli.installation import Installation, Site, run_apart, service
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
+
+JOB_KEYS = {
+    *("job_id", "name", "status", "queue", "priority", "tenant", "tags", "attempt", "retries", "max_retries", "lost"),
+    *(
+        "max_lost",
+        "cancelling",
+        "submitted_at",
+        "due_at",
+        "started_at",
+        "finished_at",
+        "worker_id",
+        "ended_code",
+        "error",
+    ),
+    *("schedule_id", "retry_of", "revision", "seq", "partition", "last_event"),
+}
+DETAIL_KEYS = JOB_KEYS | {
+    *("submitted_by", "submit_reason", "submit_command_id", "timeout_ms", "deadline", "start_deadline", "payload"),
+    *("payload_bytes", "content_type", "result", "result_bytes", "result_content_type", "ended_by", "ended_reason"),
+    *("cancel", "attempts", "events"),
+}
+
+
+@pytest.fixture(scope="module")
+def site(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Topics, a scheduler, a worker with the sample jobs, and a projector."""
+    directory = tmp_path_factory.mktemp("installation")
+    prefix = f"cli{secrets.token_hex(5)}."
+    config = directory / "mainspring.toml"
+    config.write_text(
+        f'[kafka]\nbootstrap = "{kafka}"\n'
+        f'[topics]\nprefix = "{prefix}"\npartitions = 3\nwork_partitions = 2\n'
+        f'[view]\nurl = "sqlite:///{directory}/view.db"\n'
+        '[log]\nformat = "json"\n',
+        encoding="utf-8",
+    )
+    with ExitStack() as stack:
+        stack.callback(_delete_topics, kafka, prefix)
+        made = run_apart(config, "topics", "apply")
+        assert made.code == 0, made.err
+        roles = {
+            "scheduler": ("scheduler",),
+            "worker": ("worker", "--app", "mainspring.cli.sample:app", "--slots", "4"),
+            "projector": ("projector",),
+        }
+        services = {role: stack.enter_context(service(config, *words)) for role, words in roles.items()}
+        for running in services.values():
+            running.wait_until_ready()
+        yield Site(config=config, services=services)
+
+
+@pytest.fixture
+def installed(site: Site, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Installation:
+    """Runs commands in this process with the settings of the installation."""
+    return Installation(site=site, cli=cli, monkeypatch=monkeypatch)
+
+
+def _delete_topics(bootstrap: str, prefix: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    names = [name for name in admin.list_topics(timeout=30).topics if name.startswith(prefix)]
+    for deletion in admin.delete_topics(names, operation_timeout=30).values():
+        deletion.result()
+
+
+def submitted(installed: Installation, *arguments: str) -> str:
+    """The id of a job that was accepted."""
+    done = installed("job", "submit", *arguments)
+    assert done.code == 0, done.err
+    return done.out.strip()
+
+
+def ended(installed: Installation, *arguments: str) -> str:
+    """The id of a job that has ended, however."""
+    job_id = submitted(installed, *arguments)
+    installed("job", "watch", job_id)
+    return job_id
+
+
+def test_plan_shows_what_apply_makes_and_a_second_apply_makes_nothing(cli: Cli, kafka: str, prefix: str) -> None:
+    where = (
+        "--bootstrap",
+        kafka,
+        "--prefix",
+        prefix,
+        "--set",
+        "topics.partitions=2",
+        "--set",
+        "topics.work_partitions=1",
+    )
+
+    planned = cli("topics", "plan", "-o", "json", *where)
+    checked = cli("topics", "plan", "--check", *where)
+    applied = cli("topics", "apply", "-o", "json", *where)
+    again = cli("topics", "plan", "--check", "-o", "json", *where)
+
+    assert planned.code == applied.code == again.code == 0
+    assert checked.code == ExitCode.FAILURE
+    assert json.loads(planned.out) == json.loads(applied.out)
+    assert {step["action"] for step in json.loads(planned.out)["steps"]} == {"create"}
+    assert json.loads(again.out) == {"steps": [], "conflicts": []}
+
+
+def test_another_partition_count_is_a_conflict_and_changes_nothing(cli: Cli, kafka: str, prefix: str) -> None:
+    where = ("--bootstrap", kafka, "--prefix", prefix, "--set", "topics.work_partitions=1")
+    cli("topics", "apply", *where, "--set", "topics.partitions=2")
+
+    plan = cli("topics", "plan", *where, "--set", "topics.partitions=3", "-o", "json")
+    apply = cli("topics", "apply", *where, "--set", "topics.partitions=3")
+
+    assert plan.code == apply.code == ExitCode.REJECTED
+    assert f"{prefix}events" in {each["topic"] for each in json.loads(plan.out)["conflicts"]}
+    assert "Nothing was changed" in apply.err
+    assert apply.out == ""
+
+
+def test_submit_and_wait_prints_the_result_alone_on_stdout(installed: Installation) -> None:
+    done = installed("job", "submit", "hello", "--payload", '{"name": "Ann"}', "--wait")
+
+    assert (done.code, done.out) == (0, "Hello, Ann!\n")
+    assert "COMPLETED" in done.err
+
+
+def test_a_payload_may_come_from_stdin_or_from_a_file(installed: Installation) -> None:
+    Path("payload.json").write_text('{"name": "file"}', encoding="utf-8")
+
+    by_stdin = installed("job", "submit", "hello", "--payload", "-", "--wait", "-o", "json", stdin='{"name": "stdin"}')
+    by_file = installed("job", "submit", "hello", "--payload", "@payload.json", "--wait", "-o", "json")
+
+    assert by_stdin.json["result"] == "Hello, stdin!"
+    assert by_file.json == {"job_id": by_file.json["job_id"], "status": "COMPLETED", "result": "Hello, file!"}
+
+
+def test_submit_prints_the_verdict_or_only_the_id(installed: Installation) -> None:
+    verdict = installed("job", "submit", "hello", "--delay", "1h", "-o", "json")
+    bare = installed("job", "submit", "hello", "--delay", "1h", "--no-verdict", "-o", "json")
+
+    assert set(verdict.json) == {"job_id", "due_at", "seq"}
+    assert set(bare.json) == {"job_id"}
+
+
+def test_a_job_that_fails_is_exit_code_1_and_says_why(installed: Installation) -> None:
+    done = installed("job", "submit", "broken", "--wait")
+
+    assert (done.code, done.out) == (ExitCode.FAILURE, "")
+    assert "this job can never succeed" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_wait_that_ends_first_is_exit_code_5_and_the_job_goes_on(installed: Installation) -> None:
+    done = installed(
+        "job", "submit", "sleep", "--payload", '{"seconds": 0}', "--delay", "1h", "--wait", "--wait-timeout", "1s"
+    )
+
+    assert done.code == ExitCode.TIMEOUT
+    assert "It goes on" in done.err
+
+
+def test_what_the_scheduler_refuses_is_exit_code_4(installed: Installation) -> None:
+    job_id = submitted(installed, "hello", "--delay", "1h")
+
+    twice = installed("job", "submit", "hello", "--id", job_id)
+    queue = installed("job", "submit", "hello", "--queue", "absent")
+
+    assert (twice.code, queue.code) == (ExitCode.REJECTED, ExitCode.REJECTED)
+    assert "DUPLICATE_JOB" in twice.err
+    assert "UNKNOWN_QUEUE" in queue.err
+
+
+def test_what_the_client_refuses_is_a_usage_error(installed: Installation) -> None:
+    assert installed("job", "submit", "hello", "--id", "a@b").code == ExitCode.USAGE
+
+
+def test_get_shows_a_job_with_its_attempts_and_its_history(installed: Installation) -> None:
+    job_id = ended(
+        installed, "flaky", "--payload", '{"chance": 1.0}', "--retries", "1", "--retry-delay", "10ms", "--tag", "t"
+    )
+
+    job = installed("job", "get", job_id, "-o", "json").json
+    page = installed("job", "get", job_id)
+
+    assert set(job) == DETAIL_KEYS
+    assert (job["status"], job["attempt"], job["tags"], job["payload"]) == ("FAILED", 2, ["t"], {"chance": 1.0})
+    assert [attempt["outcome"] for attempt in job["attempts"]] == ["FAILED", "FAILED"]
+    assert [event["type"] for event in job["events"]] == [
+        "JobSubmitted",
+        "JobStarted",
+        "JobRetryScheduled",
+        "JobStarted",
+        "JobFailed",
+    ]
+    assert [event["revision"] for event in job["events"]] == [1, 2, 3, 4, 5]
+    assert {event["cause"]["source"] for event in job["events"]} == {"COMMANDS", "ATTEMPTS"}
+    for words in ("ConnectionError: the other side hung up", "JobRetryScheduled", "commands"):
+        assert words in page.out
+
+
+def test_a_job_that_is_not_there_is_exit_code_3(installed: Installation) -> None:
+    for words in (("get",), ("explain",), ("logs",), ("watch", "--timeout", "1s"), ("cancel",)):
+        done = installed("job", words[0], "absent", *words[1:])
+        assert done.code == ExitCode.NOT_FOUND, (words, done.err)
+        assert done.out == ""
+
+
+def test_list_filters_orders_and_pages(installed: Installation) -> None:
+    tag = secrets.token_hex(4)
+    ids = [ended(installed, "hello", "--tag", tag, "--priority", "high") for _ in range(3)]
+
+    def listed(*words: str) -> Ran:
+        return installed("job", "list", "--tag", tag, *words)
+
+    # The view follows the log; the end of a job may be in the one before it is in the other.
+    _until(lambda: len(listed("--status", "completed", "-o", "json").json["jobs"]) == len(ids))
+    first = listed("--limit", "2", "--order", "oldest", "-o", "json").json
+    rest = listed("--limit", "2", "--order", "oldest", "--cursor", first["next_cursor"], "-o", "json").json
+    none = listed("--status", "failed", "-o", "json").json
+    table = listed("--status", "completed", "--priority", "HIGH", "--since", "1h")
+
+    assert [job["job_id"] for job in first["jobs"] + rest["jobs"]] == ids
+    assert rest["next_cursor"] is None
+    assert all(set(job) == JOB_KEYS for job in first["jobs"])
+    assert none["jobs"] == []
+    assert all(job_id in table.out for job_id in ids)
+    assert "jobs in all" in table.err
+
+
+def test_a_waiting_job_is_rescheduled_cancelled_and_run_again(installed: Installation) -> None:
+    job_id = submitted(installed, "hello", "--delay", "1h")
+
+    moved = installed("job", "reschedule", job_id, "--at", "2999-01-01T00:00:00Z", "-o", "json")
+    cancelled = installed("job", "cancel", job_id, "--reason", "not needed", "-o", "json")
+    twice = installed("job", "cancel", job_id, "-o", "json")
+    again = installed("job", "retry", job_id, "--wait")
+
+    assert moved.json == {"job_id": job_id, "due_at": "2999-01-01T00:00:00.000Z"}
+    assert (cancelled.code, cancelled.json["took_effect"], cancelled.json["status"]) == (0, True, "CANCELLED")
+    assert (twice.code, twice.json["took_effect"], twice.json["code"]) == (ExitCode.REJECTED, False, "ALREADY_TERMINAL")
+    assert (again.code, again.out) == (0, "Hello, world!\n")
+
+
+def test_a_running_job_is_told_to_stop(installed: Installation) -> None:
+    job_id = submitted(installed, "sleep", "--payload", '{"seconds": 120}')
+    _until(lambda: _why(installed, job_id)["type"] == "Running")
+
+    cancelled = installed("job", "cancel", job_id)
+
+    assert cancelled.code == 0, cancelled.err
+    watched = installed("job", "watch", job_id)
+    assert watched.code == ExitCode.FAILURE
+    assert "JobCancelled" in watched.out
+
+
+def test_watch_prints_each_event_of_a_life_as_a_line(installed: Installation) -> None:
+    job_id = submitted(installed, "hello")
+
+    lines = installed("job", "watch", job_id, "-o", "json").out.splitlines()
+    table = installed("job", "watch", job_id)
+    waiting = installed("job", "watch", submitted(installed, "hello", "--delay", "1h"), "--timeout", "1s")
+
+    events = [json.loads(line) for line in lines]
+    assert [event["type"] for event in events] == ["JobSubmitted", "JobStarted", "JobCompleted"]
+    assert {event["job_id"] for event in events} == {job_id}
+    assert (table.code, len(table.out.splitlines())) == (0, 3)
+    assert waiting.code == ExitCode.TIMEOUT
+
+
+def test_explain_gives_the_typed_reason_and_the_event_that_made_it_so(installed: Installation) -> None:
+    scheduled = submitted(installed, "hello", "--delay", "1h")
+    done = ended(installed, "hello")
+    unknown = submitted(installed, "no.such.handler")
+
+    later = installed("job", "explain", scheduled, "-o", "json").json
+    assert (later["status"], later["why"]["type"]) == ("PENDING", "ScheduledUntil")
+    assert later["last_event"]["type"] == "JobSubmitted"
+    assert later["last_event"]["cause"]["source"] == "COMMANDS"
+    assert later["last_event"]["offset"] >= 0
+    assert _why(installed, done)["type"] == "Finished"
+    _until(lambda: _why(installed, unknown)["type"] == "Parked")
+    text = installed("job", "explain", unknown)
+    assert "No worker that was asked has known its name" in text.out
+
+
+def test_logs_are_what_the_attempt_wrote(installed: Installation) -> None:
+    job_id = ended(installed, "hello", "--payload", '{"name": "Bob"}')
+
+    shown = installed("job", "logs", job_id)
+    as_json = installed("job", "logs", job_id, "-o", "json").json
+
+    assert shown.code == 0
+    assert "greeting Bob" in shown.out
+    assert [attempt["attempt"] for attempt in as_json["attempts"]] == [1]
+    assert installed("job", "logs", job_id, "--attempt", "2").code == ExitCode.NOT_FOUND
+
+
+def test_the_log_is_tailed_and_a_jobs_life_is_told_from_all_topics(installed: Installation) -> None:
+    job_id = ended(installed, "hello")
+
+    tailed = [json.loads(line) for line in installed("log", "tail", "--job", job_id, "-o", "json").out.splitlines()]
+    told = installed("log", "history", job_id, "-o", "json").json
+    lines = installed("log", "history", job_id)
+
+    assert [record["type"] for record in tailed] == ["JobSubmitted", "JobStarted", "JobCompleted"]
+    assert [record["type"] for record in told][:2] == ["SubmitJob", "JobSubmitted"]
+    assert {"AttemptClaimed", "AttemptSucceeded", "JobCompleted"} <= {record["type"] for record in told}
+    assert len(lines.out.splitlines()) == len(told)
+    assert installed("log", "history", "never-named").code == ExitCode.NOT_FOUND
+    assert installed("log", "tail", "--topic", "absent").code == ExitCode.USAGE
+
+
+def test_the_state_at_a_time_is_the_fold_up_to_it(installed: Installation) -> None:
+    job_id = ended(installed, "hello")
+    events = installed("job", "get", job_id, "-o", "json").json["events"]
+
+    at_submit = installed("log", "state", "--job", job_id, "--at", events[0]["decided_at"], "-o", "json").json
+    now = installed("log", "state", "--job", job_id, "-o", "json").json
+    before = installed("log", "state", "--job", job_id, "--at", "2020-01-01T00:00:00Z")
+    counts = installed("log", "state", "-o", "json").json
+
+    assert (at_submit["status"], at_submit["revision"]) == ("PENDING", 1)
+    assert (now["status"], now["revision"]) == ("COMPLETED", 3)
+    assert before.code == ExitCode.NOT_FOUND
+    assert counts["jobs"] == sum(counts["by_status"].values()) > 0
+
+
+def test_the_audit_is_clean_live_and_from_an_export(installed: Installation) -> None:
+    ended(installed, "hello")
+
+    live = installed("log", "verify", "-o", "json")
+    exported = installed("log", "export", "log.avro", "-o", "json")
+    read_back = installed("log", "verify", "--file", "log.avro", "-o", "json")
+    table = installed("log", "verify")
+
+    assert live.code == 0, live.out
+    assert live.json["view_rows"] == live.json["jobs"] > 0
+    assert exported.json["records"] > 0
+    assert (read_back.code, read_back.json["ok"]) == (0, True)
+    assert "agree" in table.out
+    assert installed("log", "export", "log.xml").code == ExitCode.USAGE
+
+
+def test_doctor_finds_everything_in_place(installed: Installation) -> None:
+    done = installed("doctor", "-o", "json")
+
+    found = {finding["check"]: finding for finding in done.json}
+    assert done.code == 0, done.out
+    for check in ("broker", "version", "topics", "schedulers", "workers", "view"):
+        assert found[check]["level"] == "ok", found[check]
+    assert found["clock"]["level"] in {"ok", "warn"}
+    assert "read-only" in installed("doctor", "--read-only").out
+
+
+def test_doctor_says_which_topics_are_missing(installed: Installation) -> None:
+    done = installed("doctor", "--read-only", "--prefix", "nowhere.", "-o", "json")
+
+    assert done.code == ExitCode.FAILURE
+    topics = next(finding for finding in done.json if finding["check"] == "topics")
+    assert (topics["level"], topics["hint"]) == ("fail", "mainspring topics apply")
+
+
+def test_every_process_serves_metrics_and_health_on_loopback(installed: Installation, site: Site) -> None:
+    ended(installed, "hello")
+
+    for role, running in site.services.items():
+        for path in ("/livez", "/readyz", "/startupz"):
+            status, body = running.get(path)
+            assert status == 200, (role, path, body)
+            assert json.loads(body)["checks"], (role, path)
+        status, text = running.get("/metrics")
+        assert status == 200
+        assert "mainspring_build_info" in text
+    _, text = site.services["scheduler"].get("/metrics")
+    assert 'mainspring_partition_owner{partition="0",role="scheduler"} 1.0' in text
+    assert "mainspring_txn_duration_seconds_count" in text
+
+
+def _why(installed: Installation, job_id: str) -> dict[str, object]:
+    done: Ran = installed("job", "explain", job_id, "-o", "json")
+    assert done.code == 0, done.err
+    why: dict[str, object] = done.json["why"]
+    return why
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    """Returns when the condition holds; fails after a minute."""
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come about within a minute"
+        time.sleep(0.2)
