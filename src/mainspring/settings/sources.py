@@ -110,6 +110,9 @@ def _from_variables(model: type[BaseModel], variables: Mapping[str, str], origin
         if path is None:
             layer.problems.append(Problem(path=name, message=_unknown_variable(model, name)))
             continue
+        # Compose files hand on variables that nobody has set as empty ones.
+        if not variables[name]:
+            continue
         for leaf, value in _leaves_of(path, variables[name]):
             _put(layer.values, leaf, value)
             layer.origins[leaf] = origin.format(name)
