@@ -58,7 +58,9 @@ class OfferInbox:
                     "auto.offset.reset": "earliest",
                     "enable.auto.commit": True,
                     "auto.commit.interval.ms": 500,
-                    "partition.assignment.strategy": "cooperative-sticky",
+                    # Deals out the partitions of each topic in turn. The sticky ones balance the sum alone: of five
+                    # workers two got every partition of a lane, and ran all of its jobs.
+                    "partition.assignment.strategy": "roundrobin",
                     "session.timeout.ms": 10_000,
                     "heartbeat.interval.ms": 1_000,
                     "queued.min.messages": 2_000,
@@ -70,6 +72,11 @@ class OfferInbox:
         self._unsettled: deque[tuple[int, dict[tuple[str, int], int]]] = deque()
         topics = [topology.work(queue, lane).name for queue in queues for lane in Priority]
         self._consumer.subscribe(topics, on_assign=self._gained, on_revoke=self._gone, on_lost=self._gone)
+
+    @property
+    def assigned(self) -> frozenset[tuple[str, int]]:
+        """What this worker reads: topics and partitions."""
+        return frozenset(self._assigned)
 
     @property
     def partitions(self) -> int:
