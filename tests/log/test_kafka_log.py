@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from mainspring.log import ExportedLog, KafkaLog, LogTopicError, export, history, state_at, tail, verify
 from mainspring.log.verify import Check
 from mainspring.schemas import Codec, JobStatus
-from mainspring.topics import Connection, Topology
+from mainspring.topics import Connection, Topic, Topology
 from tests.support.synthetic_log import KafkaSink, SchedulerDouble, every_life, make_topics
 
 pytestmark = pytest.mark.broker
@@ -90,7 +90,9 @@ def test_an_aborted_transaction_is_invisible_and_no_fault(cluster: Cluster, log:
         assert not verify(uncommitted, codec).ok
 
 
-def test_a_torn_transaction_is_found(cluster: Cluster, log: KafkaLog, codec: Codec) -> None:
+def test_a_torn_transaction_is_found(
+    cluster: Cluster, log: KafkaLog, codec: Codec, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # given a transaction that was committed before its last event was in it, as a late EndTxn does
     double = cluster.double
     first, second = "job-a", "job-b"
@@ -99,14 +101,14 @@ def test_a_torn_transaction_is_found(cluster: Cluster, log: KafkaLog, codec: Cod
     append = cluster.sink.append
     events: list[int] = []
 
-    def tear(topic: object, *rest: object) -> int:
+    def tear(topic: Topic, partition: int, key: bytes | None, value: bytes | None, time_ms: int) -> int:
         if topic is cluster.topology.events:
-            events.append(1)
+            events.append(partition)
             if len(events) == 2:
                 return -1
-        return append(topic, *rest)  # type: ignore[arg-type]  # passed on as it came
+        return append(topic, partition, key, value, time_ms)
 
-    cluster.sink.append = tear  # type: ignore[method-assign]  # the fault
+    monkeypatch.setattr(cluster.sink, "append", tear)
     with double.transaction():
         double.start(first)
         double.start(second)

@@ -15,7 +15,11 @@ from mainspring.schemas import (
     ForwardedCommand,
     HeldAttempt,
     JobCancelled,
+    JobCompleted,
+    JobRetryScheduled,
+    JobStarted,
     JobStatus,
+    JobSubmitted,
     LogCaptured,
     Txn,
 )
@@ -129,9 +133,9 @@ def test_a_record_that_does_not_decode_is_in_the_history_with_the_reason(written
 def test_the_state_at_a_time_is_the_fold_of_what_was_decided_by_then(written: Written) -> None:
     # given when each event of one job was decided
     steps = [
-        (record.record.decided_at_ms, record.type)
-        for record in history(written.log, written.codec, "retried")
-        if record.place.topic == written.topology.events.name
+        (event.decided_at_ms, each.type)
+        for each in history(written.log, written.codec, "retried")
+        if isinstance(event := each.record, JobSubmitted | JobStarted | JobRetryScheduled | JobCompleted)
     ]
     expected = {
         "JobSubmitted": JobStatus.PENDING,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mainspring.log.source import Place
-from mainspring.log.verify import Check, verify
+from mainspring.log.verify import Check, VerifyProgress, verify
 from mainspring.schemas import (
     AttemptClaimed,
     AttemptSucceeded,
@@ -656,7 +656,7 @@ def test_an_id_that_was_forgotten_may_be_submitted_again(written: Written) -> No
 
 
 def test_progress_is_told_up_to_the_end(written: Written) -> None:
-    told = []
+    told: list[VerifyProgress] = []
 
     report = verify(written.log, written.codec, progress=told.append)
 

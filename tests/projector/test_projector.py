@@ -22,7 +22,7 @@ from mainspring.processors.projector import (
 )
 from mainspring.processors.projector.database import parse_url
 from mainspring.processors.projector.view import View
-from mainspring.schemas import JobStatus
+from mainspring.schemas import JobStatus, Record
 from mainspring.topics import Connection
 from tests.projector.conftest import Cluster, dump
 from tests.support.postgres import PostgresServer
@@ -168,7 +168,7 @@ def test_a_record_that_does_not_decode_is_told_and_blocks_nothing(cluster: Clust
         assert before.status is JobStatus.RUNNING
 
 
-def _last_event(cluster: Cluster, job_id: str) -> object:
+def _last_event(cluster: Cluster, job_id: str) -> Record:
     from mainspring.log.kafka import KafkaLog
 
     topic, home = cluster.topology.events, cluster.double.partition(job_id)

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -67,9 +68,9 @@ class PostgresServer:
         if done.returncode:
             raise RuntimeError(f"{command[0]} failed: {done.stderr.decode(errors='replace')}")
 
-    def _identity(self) -> dict[str, object]:
+    def _identity(self) -> dict[str, Any]:
         environment = {"PATH": os.environ["PATH"], "HOME": str(self._folder), "LC_ALL": "C"}
-        common: dict[str, object] = {"cwd": self._folder, "env": environment}
+        common: dict[str, Any] = {"cwd": self._folder, "env": environment}
         if self._account is None:
             return common
         return common | {"user": self._account.pw_uid, "group": self._account.pw_gid, "extra_groups": []}

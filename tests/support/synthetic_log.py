@@ -464,7 +464,7 @@ class SchedulerDouble:
         """Cancels a job: at once while it waits, else it is asked to stop. Returns the command's id."""
         command = CancelJob(**self._asked(job_id), reason="no longer needed")
         cause = self.put(self.topology.commands, job_id, command)
-        asked = {"command_id": command.command_id, "actor": command.actor, "reason": command.reason}
+        asked: dict[str, Any] = {"command_id": command.command_id, "actor": command.actor, "reason": command.reason}
         state = self.states[job_id]
         if state.status.name == "RUNNING":
             self.emit(JobCancelRequested(**self._decided(job_id, cause), **asked, attempt=state.attempt))

@@ -1,7 +1,7 @@
 """The newest records, and those to come."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 
 from mainspring.log.kafka import KafkaLog
 from mainspring.log.records import LogRecord, decoded
@@ -21,7 +21,7 @@ def tail(
     job_id: str | None = None,
     follow: bool = False,
     stopped: Callable[[], bool] = lambda: False,
-) -> Iterator[LogRecord]:
+) -> Generator[LogRecord, None, None]:
     """The `last` records of the topics (`events` by default) by time, then, with `follow`, each new one.
 
     It follows until `stopped()`. `job_id` keeps to the records with that key. Raises LogError.
