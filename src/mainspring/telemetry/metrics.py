@@ -44,7 +44,6 @@ RUN_LATENESS = _histogram(
     "run_lateness_seconds", "From the due time of a job to its confirmed start.", _LATENESS_S, "queue"
 )
 QUEUE_WAIT = _histogram("queue_wait_seconds", "From the submit of a job to its first start.", _LATENESS_S, "queue")
-OLDEST_READY_AGE = _gauge("oldest_ready_age_seconds", "How long the oldest due job has waited for a worker.", "queue")
 
 # Attempts and leases.
 ATTEMPT_DURATION = _histogram(
