@@ -83,6 +83,19 @@ def test_a_second_submit_of_an_id_is_refused_on_the_same_log(kafka: str, prefix:
         assert here.events(CommandRejected)[0].reject_code == "DUPLICATE_JOB"
 
 
+def test_a_batch_of_large_commands_is_cut_into_several_transactions(kafka: str, prefix: str) -> None:
+    with installation(kafka, prefix, partitions=1) as here:
+        here.submit([f"large-{number}" for number in range(12)], payload=b"x" * 100_000)
+        here.submit(["huge"], payload=b"x" * 500_000)
+
+        here.engine(max_batch_bytes=250_000)
+        here.until(lambda: len(here.events(JobSubmitted)) == 13)
+
+        submitted = [event for event in here.all_events() if isinstance(event, JobSubmitted)]
+        assert [event.job_id for event in submitted] == [*(f"large-{number}" for number in range(12)), "huge"]
+        assert max(event.txn.size for event in submitted) == 2
+
+
 def test_an_idle_scheduler_makes_no_transactions(kafka: str, prefix: str) -> None:
     with installation(kafka, prefix) as here:
         engine = here.engine()

@@ -8,11 +8,12 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry, Histogram
 
-from mainspring.processors.engine.errors import ConfigurationError, FatalKafkaError, FaultKind
+from mainspring.processors.engine.errors import ConfigurationError, FatalKafkaError, FaultKind, TransactionError
 from mainspring.processors.engine.program import Position
 from mainspring.processors.engine.tables import MemoryTables
 from mainspring.processors.scheduler import Scheduler, run_scheduler, supervise_schedulers
@@ -21,8 +22,9 @@ from mainspring.processors.scheduler.rows import PositionRows, ProtocolError
 from mainspring.processors.scheduler.service import EXIT_CONFIGURATION, EXIT_OK
 from mainspring.schemas import JobCompleted, JobSubmitted, PositionRow
 from mainspring.telemetry import metrics
+from mainspring.topics import Connection, Topology
 from tests.engine.fake_worker import FakeWorker
-from tests.engine.faults import Faults, failing, faulty
+from tests.engine.faults import Faults, FaultyKafka, client_options, failing, faulty
 from tests.engine.support import CODEC, Installation, installation, txns_are_whole
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +32,7 @@ ROOT = Path(__file__).parents[2]
 PROCESS = """
 import sys
 from pathlib import Path
+from typing import Any
 from mainspring.processors.core import Rules
 from mainspring.processors.scheduler import SchedulerConfig, run_scheduler
 from mainspring.schemas import Codec
@@ -159,6 +162,28 @@ def test_a_scheduler_that_is_shut_out_again_and_again_gives_up(kafka: str, prefi
 
         assert scheduler.status().restarts == 6
         assert here.all_events() == []
+
+
+def test_a_scheduler_that_cannot_reach_its_broker_tries_again_with_its_tables(tmp_path: Path) -> None:
+    connection = Connection("127.0.0.1:1")
+    topology = Topology(prefix="nowhere.")
+
+    class Unreachable(FaultyKafka):
+        def output(self, transactional_id: str) -> Any:
+            raise TransactionError(FaultKind.RETRIABLE, "_TRANSPORT", "no broker")
+
+    here = Installation(connection, topology)
+    scheduler = Scheduler(
+        here.config(slot="a", state_dir=tmp_path, patience_ms=1),
+        kafka=lambda slot: Unreachable(connection, client_options(topology, slot), Faults()),
+        clock=FastClock(),
+    )
+
+    with pytest.raises(FatalKafkaError, match=r"no producer for nowhere\.scheduler\.a within 1 ms"):
+        scheduler.run(threading.Event())
+
+    assert scheduler.status().restarts == 6
+    assert not scheduler.status().is_ready
 
 
 @pytest.mark.broker

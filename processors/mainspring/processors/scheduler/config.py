@@ -30,6 +30,7 @@ class SchedulerConfig:
     static_member: bool = False
     """Whether the slot is the member's identity in the group, so that a quick restart moves no partition."""
     max_batch: int = 4_000
+    max_batch_bytes: int = 8 << 20
     linger_ms: int = 25
     burst: int = 3
     commit_inputs_ms: int = 60_000
@@ -52,6 +53,7 @@ class SchedulerConfig:
         """What of this the loop needs."""
         return EngineOptions(
             max_batch=self.max_batch,
+            max_batch_bytes=self.max_batch_bytes,
             linger_ms=self.linger_ms,
             burst=self.burst,
             commit_inputs_ms=self.commit_inputs_ms,

@@ -111,15 +111,21 @@ class Scheduler:
             recorded_by=transactional_id,
             cache_rows=config.cached_rows,
         )
-        return Engine(
-            program=program,
-            kafka=self._kafka(slot),
-            tables=self._tables(slot),
-            clock=self._clock,
-            randomness=self._randomness,
-            transactional_id=transactional_id,
-            options=config.engine_options(),
-        )
+        tables = self._tables(slot)
+        try:
+            return Engine(
+                program=program,
+                kafka=self._kafka(slot),
+                tables=tables,
+                clock=self._clock,
+                randomness=self._randomness,
+                transactional_id=transactional_id,
+                options=config.engine_options(),
+            )
+        except BaseException:
+            # Else the next try would find them in use.
+            tables.close()
+            raise
 
     def fence_dead(self, pid: int) -> None:
         """Ends whatever transaction a dead process of this configuration and machine left open."""
