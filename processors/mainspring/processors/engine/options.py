@@ -13,7 +13,7 @@ class EngineOptions:
     """Inputs that one transaction takes at most."""
     max_batch_bytes: int = 8 << 20
     """Bytes of inputs that one transaction takes, unless a single one is larger."""
-    linger_ms: int = 25
+    linger_ms: int = 20
     """Under load, how long inputs gather for one transaction."""
     burst: int = 3
     """Transactions that follow one another without gathering, after a quiet while."""

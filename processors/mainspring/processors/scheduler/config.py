@@ -31,7 +31,7 @@ class SchedulerConfig:
     """Whether the slot is the member's identity in the group, so that a quick restart moves no partition."""
     max_batch: int = 4_000
     max_batch_bytes: int = 8 << 20
-    linger_ms: int = 25
+    linger_ms: int = 20
     burst: int = 3
     commit_inputs_ms: int = 60_000
     patience_ms: int = 20_000
