@@ -5,7 +5,6 @@ Inputs are facts (an offer came, a start was confirmed, an attempt ended, time p
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
@@ -229,7 +228,7 @@ class Holdings:
                 attempt.has_slot = False
                 self._reserved -= 1
             if attempt.timeout_ms is not None:
-                attempt.context.times_out_at_ms = int(time.time() * 1000) + attempt.timeout_ms
+                attempt.context.times_out_at_ms = self._reporter.now_ms() + attempt.timeout_ms
         self._executor.invoke(ready)
 
     def _run_late(self) -> None:
@@ -278,7 +277,7 @@ class Holdings:
             attempt=attempt.number,
             worker_id=self._reporter.worker_id,
             incarnation=self._reporter.incarnation,
-            reported_at_ms=int(time.time() * 1000),
+            reported_at_ms=self._reporter.now_ms(),
         )
 
     def _is_stale(self, offer: WorkOffered) -> bool:
@@ -289,7 +288,7 @@ class Holdings:
         """
         if self.clock_ahead_ms is None:
             return False
-        age_ms = time.time() * 1000 - self.clock_ahead_ms - offer.offered_at_ms
+        age_ms = self._reporter.now_ms() - self.clock_ahead_ms - offer.offered_at_ms
         return age_ms > self._config.stale_offer_ms
 
 

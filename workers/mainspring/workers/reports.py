@@ -1,7 +1,7 @@
 """The records that a worker writes: one constructor per fact."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from mainspring.schemas.attempts import (
@@ -29,11 +29,12 @@ _UNEXPLAINED = AttemptError(type="mainspring.workers.UnexplainedError", message=
 
 
 class Reporter:
-    """Speaks for one life of one worker."""
+    """Speaks for one life of one worker. `now_ms`: the wall clock that its records are dated by."""
 
-    def __init__(self, worker_id: str, incarnation: str) -> None:
+    def __init__(self, worker_id: str, incarnation: str, now_ms: Callable[[], int] | None = None) -> None:
         self.worker_id = worker_id
         self.incarnation = incarnation
+        self.now_ms = now_ms or _now_ms
 
     def claimed(self, attempt: Attempt, *, free_slot: bool) -> AttemptClaimed:
         """The worker wants to start it."""
@@ -42,7 +43,7 @@ class Reporter:
             attempt=attempt.number,
             worker_id=self.worker_id,
             incarnation=self.incarnation,
-            reported_at_ms=_now_ms(),
+            reported_at_ms=self.now_ms(),
             free_slot=free_slot,
         )
 
@@ -53,7 +54,7 @@ class Reporter:
             attempt=attempt,
             worker_id=self.worker_id,
             incarnation=self.incarnation,
-            reported_at_ms=_now_ms(),
+            reported_at_ms=self.now_ms(),
             reason=reason,
         )
 
@@ -62,7 +63,7 @@ class Reporter:
         return AttemptHeartbeat(
             worker_id=self.worker_id,
             incarnation=self.incarnation,
-            reported_at_ms=_now_ms(),
+            reported_at_ms=self.now_ms(),
             attempts=tuple(as_held(attempt) for attempt in attempts),
         )
 
@@ -73,7 +74,7 @@ class Reporter:
             attempt=attempt,
             worker_id=self.worker_id,
             incarnation=self.incarnation,
-            reported_at_ms=_now_ms(),
+            reported_at_ms=self.now_ms(),
             reason=reason,
         )
 
@@ -87,7 +88,7 @@ class Reporter:
                 attempt=attempt.number,
                 worker_id=self.worker_id,
                 incarnation=self.incarnation,
-                reported_at_ms=_now_ms(),
+                reported_at_ms=self.now_ms(),
                 started_at_ms=attempt.started_at_ms,
                 result=outcome.result,
                 content_type=attempt.handler.codec.content_type,
@@ -107,7 +108,7 @@ class Reporter:
                 attempt=attempt.number,
                 worker_id=self.worker_id,
                 incarnation=self.incarnation,
-                reported_at_ms=_now_ms(),
+                reported_at_ms=self.now_ms(),
                 started_at_ms=attempt.started_at_ms,
                 error=outcome.error or _UNEXPLAINED,
                 retryable=outcome.retryable,
@@ -119,7 +120,7 @@ class Reporter:
                 attempt=attempt.number,
                 worker_id=self.worker_id,
                 incarnation=self.incarnation,
-                reported_at_ms=_now_ms(),
+                reported_at_ms=self.now_ms(),
                 started_at_ms=attempt.started_at_ms,
                 timeout_ms=attempt.timeout_ms or 0,
             )
@@ -128,7 +129,7 @@ class Reporter:
             attempt=attempt.number,
             worker_id=self.worker_id,
             incarnation=self.incarnation,
-            reported_at_ms=_now_ms(),
+            reported_at_ms=self.now_ms(),
             started_at_ms=attempt.started_at_ms or None,
         )
 
@@ -139,7 +140,7 @@ class Reporter:
             attempt=attempt.number,
             worker_id=self.worker_id,
             incarnation=self.incarnation,
-            reported_at_ms=_now_ms(),
+            reported_at_ms=self.now_ms(),
             text=output.text(),
             dropped_bytes=output.dropped_bytes,
         )
