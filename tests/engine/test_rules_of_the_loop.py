@@ -12,7 +12,7 @@ from mainspring.processors.engine.pace import Pace
 from mainspring.processors.engine.partition import Partition
 from mainspring.processors.engine.staged import StagedColumn
 from mainspring.processors.engine.tables import MemoryTables
-from mainspring.processors.scheduler.placement import Placed, WorkPlacement
+from mainspring.processors.scheduler.placement import SILENT_MS, Placed, WorkPlacement
 from mainspring.schemas import Priority
 from mainspring.topics import Topology
 
@@ -193,7 +193,7 @@ def chosen(placement: WorkPlacement, placed: Placed, job: str, avoid: int | None
 
 def test_a_run_of_offers_goes_to_one_partition_and_the_next_run_to_another() -> None:
     choose, placed = placement(run=3), Placed()
-    choose.begin()
+    choose.begin(0)
 
     where = [chosen(choose, placed, f"job-{number}") for number in range(9)]
 
@@ -207,7 +207,7 @@ def test_offers_go_where_fewest_are_unanswered() -> None:
     for job in answered:
         placed.answered(job)
 
-    choose.begin()
+    choose.begin(0)
 
     assert [chosen(choose, placed, f"more-{number}") for number in range(2)] == [2, 2]
 
@@ -219,6 +219,51 @@ def test_a_declined_offer_goes_elsewhere_where_there_is_an_elsewhere() -> None:
     assert chosen(choose, placed, "job", avoid=first) != first
     alone = placement(partitions=1)
     assert chosen(alone, placed, "other", avoid=0) == 0
+
+
+def test_a_partition_that_an_offer_came_back_from_unanswered_gets_no_more_for_a_while() -> None:
+    # Given a dead worker on two of four partitions, whose offers come back
+    choose, placed = placement(run=1), Placed()
+    choose.begin(0)
+    first = {f"job-{number}": chosen(choose, placed, f"job-{number}") for number in range(4)}
+    lost = {job: partition for job, partition in first.items() if partition in {1, 3}}
+    for job in first.keys() - lost.keys():
+        placed.answered(job)
+    choose.begin(1_000)
+    for job, partition in lost.items():
+        chosen(choose, placed, job, avoid=partition)
+
+    # When many more are offered, then none goes to the silent partitions, although the others have more unanswered
+    assert {chosen(choose, placed, f"more-{number}") for number in range(8)} == {0, 2}
+
+    # And when the group has had the time to give the partitions away, they are tried again
+    choose.begin(1_000 + SILENT_MS)
+    assert {chosen(choose, placed, f"last-{number}") for number in range(4)} == {1, 3}
+
+
+def test_an_answer_ends_the_silence_of_a_partition() -> None:
+    choose, placed = placement(run=1, partitions=2), Placed()
+    choose.begin(0)
+    slow = chosen(choose, placed, "unanswered")
+    chosen(choose, placed, "answered", avoid=1 - slow)
+    choose.begin(1_000)
+    chosen(choose, placed, "unanswered", avoid=slow)
+
+    placed.answered("answered")
+
+    assert chosen(choose, placed, "next") == slow
+
+
+def test_where_every_partition_is_silent_offers_go_out_all_the_same() -> None:
+    choose, placed = placement(run=1, partitions=2), Placed()
+    for at_ms in (0, 1_000):
+        choose.begin(at_ms)
+        for number in range(2):
+            chosen(choose, placed, f"job-{number}")
+
+    choose.begin(2_000)
+
+    assert {chosen(choose, placed, f"job-{number}") for number in range(2)} == {0, 1}
 
 
 def test_a_partition_that_is_given_up_leaves_no_load_behind() -> None:

@@ -1,8 +1,11 @@
 """On which partition of its work topic an offer goes: chosen, not hashed.
 
 A partition of a work topic is read by one worker. Where offers lie unanswered the worker is slow, full or gone, so
-the next ones go elsewhere. Every partition that a transaction touches costs the broker time, so within one
-transaction a run of offers of one lane goes to the same partition, up to `run`.
+the next ones go elsewhere. A partition that an offer came back from unanswered is silent for a while: else a job goes
+from one partition of a dead worker to the next, each time for twice as long, until the group has noticed.
+
+Every partition that a transaction touches costs the broker time, so within one transaction a run of offers of one lane
+goes to the same partition, up to `run`.
 """
 
 from dataclasses import dataclass, field
@@ -10,17 +13,27 @@ from dataclasses import dataclass, field
 from mainspring.schemas import Priority
 from mainspring.topics import Topology
 
-__all__ = ["Placed", "WorkPlacement"]
+__all__ = ["SILENT_MS", "Placed", "WorkPlacement"]
 
 _RUN = 64
+SILENT_MS = 10_000
+"""How long a silent partition is passed over: after about this time the group has given it to a live worker."""
 
 
 @dataclass(slots=True)
 class _Lane:
     topic: str
     unanswered: list[int]
+    silent_until_ms: list[int]
     current: int = 0
     left: int = 0
+
+    def least(self, avoid: int | None, now_ms: int) -> int:
+        """The partition with the fewest unanswered offers, silent ones last; among equals all get a turn."""
+        count = len(self.unanswered)
+        in_turn = [(self.current + step) % count for step in range(1, count + 1)]
+        allowed = [partition for partition in in_turn if partition != avoid] or in_turn
+        return min(allowed, key=lambda each: (self.silent_until_ms[each] > now_ms, self.unanswered[each]))
 
 
 class WorkPlacement:
@@ -28,14 +41,17 @@ class WorkPlacement:
 
     def __init__(self, topology: Topology, run: int = _RUN) -> None:
         self._run = run
+        self._now_ms = 0
         self._lanes: dict[tuple[str, Priority], _Lane] = {}
         for queue in topology.queues:
             for lane in Priority:
                 topic = topology.work(queue, lane)
-                self._lanes[queue, lane] = _Lane(topic.name, [0] * topic.partitions)
+                zeros = [0] * topic.partitions
+                self._lanes[queue, lane] = _Lane(topic.name, zeros, zeros.copy())
 
-    def begin(self) -> None:
-        """A new transaction."""
+    def begin(self, now_ms: int) -> None:
+        """A new transaction, at a monotonic time."""
+        self._now_ms = now_ms
         for lane in self._lanes.values():
             lane.left = 0
 
@@ -43,50 +59,49 @@ class WorkPlacement:
         self, queue: str, priority: Priority, avoid: int | None, placed: "Placed", job_id: str
     ) -> tuple[str, int]:
         """The topic and partition for an offer; not `avoid` where there is another."""
+        placed.came_back(job_id, self._now_ms + SILENT_MS)
         lane = self._lanes[queue, priority]
-        if lane.left == 0 or (avoid == lane.current and len(lane.unanswered) > 1):
-            lane.current = self._least(lane, avoid)
+        if lane.left == 0 or avoid == lane.current:
+            lane.current = lane.least(avoid, self._now_ms)
             lane.left = self._run
         lane.left -= 1
-        placed.put(job_id, lane.unanswered, lane.current)
+        placed.put(job_id, lane, lane.current)
         return lane.topic, lane.current
-
-    @staticmethod
-    def _least(lane: _Lane, avoid: int | None) -> int:
-        """The partition with the fewest unanswered offers; among equals the one after the last: all get a turn."""
-        count = len(lane.unanswered)
-        best, fewest = lane.current, None
-        for step in range(1, count + 1):
-            candidate = (lane.current + step) % count
-            if candidate == avoid and count > 1:
-                continue
-            if fewest is None or lane.unanswered[candidate] < fewest:
-                best, fewest = candidate, lane.unanswered[candidate]
-        return best
 
 
 @dataclass(slots=True)
 class Placed:
     """Where the unanswered offers of one partition lie."""
 
-    _where: dict[str, tuple[list[int], int]] = field(default_factory=dict)
+    _where: dict[str, tuple[_Lane, int]] = field(default_factory=dict)
 
-    def put(self, job_id: str, unanswered: list[int], partition: int) -> None:
-        """An offer went out; an earlier one of the same job no longer counts."""
-        before = self._where.get(job_id)
-        if before is not None:
-            before[0][before[1]] -= 1
-        unanswered[partition] += 1
-        self._where[job_id] = (unanswered, partition)
+    def put(self, job_id: str, lane: _Lane, partition: int) -> None:
+        """An offer went out."""
+        lane.unanswered[partition] += 1
+        self._where[job_id] = (lane, partition)
+
+    def came_back(self, job_id: str, silent_until_ms: int) -> None:
+        """The job is offered again: an earlier offer without an answer no longer counts, and tells of silence."""
+        where = self._take(job_id)
+        if where is not None:
+            lane, partition = where
+            lane.silent_until_ms[partition] = silent_until_ms
 
     def answered(self, job_id: str) -> None:
         """A worker has claimed or declined, or the job needs no worker any more."""
-        where = self._where.pop(job_id, None)
+        where = self._take(job_id)
         if where is not None:
-            where[0][where[1]] -= 1
+            lane, partition = where
+            lane.silent_until_ms[partition] = 0
 
     def clear(self) -> None:
         """The partition was given up, or begins again."""
-        for unanswered, partition in self._where.values():
-            unanswered[partition] -= 1
-        self._where.clear()
+        for job_id in tuple(self._where):
+            self._take(job_id)
+
+    def _take(self, job_id: str) -> tuple[_Lane, int] | None:
+        where = self._where.pop(job_id, None)
+        if where is not None:
+            lane, partition = where
+            lane.unanswered[partition] -= 1
+        return where

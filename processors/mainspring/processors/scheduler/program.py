@@ -62,7 +62,7 @@ class SchedulerProgram:
     def emit(self, decided: Sequence[PartitionProgram], txn_id: int, send: Send, now: Now) -> None:
         mine = [program for program in decided if isinstance(program, SchedulerPartition)]
         taken = [(program, *program.take()) for program in mine]
-        self._placement.begin()
+        self._placement.begin(now.mono_ms)
         self._events([(program.number, output) for program, output, _ in taken], txn_id, send)
         for program, output, extra in taken:
             self._offers(program, output, send)
