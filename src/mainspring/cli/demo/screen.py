@@ -121,7 +121,7 @@ def _ends(planned: Sequence[Planned], known: Sequence[Story]) -> Text:
     if wrong:
         return Text(f"✗ {' '.join(wrong)}", style="bold red")
     if ended[expected] == len(planned):
-        return Text(f"✓ {expected.name}", style=STATUS_STYLES[expected.name])
+        return Text.assemble(("✓ ", "bold green"), (expected.name, STATUS_STYLES[expected.name]))
     return Text(f"{ended[expected]}/{len(planned)} {expected.name}", style="dim")
 
 

@@ -20,7 +20,7 @@ from mainspring.topics import admin
 
 __all__ = ["Workplace", "make_directory", "make_workplace"]
 
-_SLOTS = 16
+_SLOTS = 32
 _APP = "mainspring.cli.demo.jobs:app"
 _DELETE_S = 20.0
 
@@ -57,19 +57,22 @@ class Workplace:
 
         In the end our own Kafka is stopped; on another one the topics are deleted, unless they are to be kept.
         """
+        made = False
         try:
             if self.kafka is not None:
                 self.say("starting a Kafka on this machine")
                 self.kafka.start()
                 self.shared.set("kafka.bootstrap", self.kafka.bootstrap)
-            admin.apply(reach(self.settings), self.settings.topology())
+            connection = reach(self.settings)
+            made = True
+            admin.apply(connection, self.settings.topology())
             if self.kafka is not None and self.is_kept:
                 _write_settings(self)
             yield
         finally:
             if self.kafka is not None:
                 self.kafka.stop()
-            elif not self.is_kept:
+            elif made and not self.is_kept:
                 _delete_topics(self.settings)
 
     def kill(self) -> None:
