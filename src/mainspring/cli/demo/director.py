@@ -31,8 +31,8 @@ _RUNNING_AT_KILL = 3
 _ENDED_SHARE = 0.25
 _ENDED_BETWEEN = 4
 _NAMED = 5
-_LEASE = f"the lease is {LEASE_MS // 1000} s"
-_SESSION = f"the session is {SESSION_MS // 1000} s"
+_LEASE = f"lease {LEASE_MS // 1000} s"
+_SESSION = f"session {SESSION_MS // 1000} s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """The end of the demo: what was expected, what came, how long each recovery took; for people and for programs."""
 
+import shlex
 import shutil
 import statistics
 import sys
@@ -76,8 +77,11 @@ def print_summary(console: Console, outcome: Outcome, place: Workplace) -> None:
     for line in (*_proof_lines(outcome), *_kill_lines(outcome.kills), _lateness_line(outcome.proof.verdicts)):
         console.print(line, soft_wrap=not console.is_terminal)
     console.print()
-    for label, text in (("run directory", str(outcome.directory)), *_next(place)):
-        console.print(Text.assemble((f"{label:<15}", "dim"), text), soft_wrap=True)
+    console.print(f"[dim]took[/]           {format_duration(outcome.seconds)}")
+    console.print(Text.assemble(("run directory  ", "dim"), str(outcome.directory)), soft_wrap=True)
+    for index, (command, why) in enumerate(_next(place)):
+        label = "try next" if index == 0 else ""
+        console.print(Text.assemble((f"{label:<15}", "dim"), command, (f"  # {why}", "dim")), soft_wrap=True)
 
 
 def _table(*heads: str) -> Table:
@@ -203,20 +207,36 @@ def _job_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def _next(place: Workplace) -> list[tuple[str, str]]:
-    """What to try next, as commands that work as they stand."""
+    """What to try next: commands that work as they stand, and why."""
     us = _our_name()
     if not place.is_kept:
-        return [("try next", f"{us} demo --keep DIR"), ("", f"{us} dev")]
-    settings = place.settings
-    if place.kafka is None:
-        where = f"--prefix {settings.topics.prefix} --bootstrap {settings.kafka.bootstrap}"
-        first = []
-    else:
-        where = f"--config {place.directory / 'mainspring.toml'}"
-        port = settings.kafka.bootstrap.rpartition(":")[2]
-        first = [f"{us} local kafka start --data-dir {place.directory / 'kafka'} --port {port}"]
-    commands = [*first, f"{us} job list {where}", f"{us} job get payment-01 {where}", f"{us} log verify {where}"]
-    return [("try next" if index == 0 else "", command) for index, command in enumerate(commands)]
+        return [
+            (f"{us} demo --keep DIR", "the same, to be looked at afterwards"),
+            (f"{us} dev", "everything in one terminal, for jobs of yours"),
+        ]
+    where = _where(place)
+    commands = [
+        (f"{us} job list {where}", "all jobs"),
+        (f"{us} job get payment-01 {where}", "one that failed twice"),
+        (f"{us} log verify {where}", "the audit again"),
+    ]
+    if place.kafka is not None:
+        data, port = place.directory / "kafka", place.settings.kafka.bootstrap.rpartition(":")[2]
+        again = f"{us} local kafka start --data-dir {shlex.quote(str(data))} --port {port}"
+        commands.insert(0, (again, "its Kafka, with its data"))
+    return commands
+
+
+def _where(place: Workplace) -> str:
+    """The options that lead a command to what was kept."""
+    if place.kafka is not None:
+        return f"--config {shlex.quote(str(place.config))}"
+    names = ("topics.prefix", "topics.partitions", "topics.work_partitions", "view.url")
+    flags = {name: place.shared.flags[name] for name in names}
+    given = place.shared.flags.get("kafka.bootstrap")
+    options = [f"--set {shlex.quote(f'{name}={value}')}" for name, value in flags.items()]
+    config = [f"--config {shlex.quote(str(place.shared.config))}"] if place.shared.config is not None else []
+    return " ".join([*config, *([f"--bootstrap {given}"] if given is not None else []), *options])
 
 
 def _our_name() -> str:

@@ -1,5 +1,6 @@
 """Where the demo works: a directory, a Kafka, topics of its own, and the settings that all its processes share."""
 
+import json
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator
@@ -36,6 +37,11 @@ class Workplace:
     say: Callable[[str], None]
 
     @property
+    def config(self) -> Path:
+        """The settings file that is written when a Kafka of our own is kept."""
+        return self.directory / "mainspring.toml"
+
+    @property
     def settings(self) -> Settings:
         """The settings of all processes."""
         return self.shared.settings()
@@ -67,7 +73,7 @@ class Workplace:
             made = True
             admin.apply(connection, self.settings.topology())
             if self.kafka is not None and self.is_kept:
-                _write_settings(self)
+                self.config.write_text(_settings_file(self.settings), encoding="utf-8")
             yield
         finally:
             if self.kafka is not None:
@@ -125,15 +131,14 @@ def _flags(directory: Path) -> dict[str, object]:
     }
 
 
-def _write_settings(place: Workplace) -> None:
-    """A settings file, so that any command can look at the run later."""
-    settings = place.settings
-    text = (
-        f'[kafka]\nbootstrap = "{settings.kafka.bootstrap}"\n\n'
-        f'[topics]\nprefix = "{settings.topics.prefix}"\npartitions = {PARTITIONS}\nwork_partitions = {PARTITIONS}\n\n'
-        f'[view]\nurl = "{settings.view.url.get_secret_value()}"\n'
+def _settings_file(settings: Settings) -> str:
+    """Settings by which any command can look at the run later. JSON's strings are TOML's, too."""
+    return (
+        f"[kafka]\nbootstrap = {json.dumps(settings.kafka.bootstrap)}\n\n"
+        f"[topics]\nprefix = {json.dumps(settings.topics.prefix)}\n"
+        f"partitions = {PARTITIONS}\nwork_partitions = {PARTITIONS}\n\n"
+        f"[view]\nurl = {json.dumps(settings.view.url.get_secret_value())}\n"
     )
-    (place.directory / "mainspring.toml").write_text(text, encoding="utf-8")
 
 
 def _delete_topics(settings: Settings) -> None:
