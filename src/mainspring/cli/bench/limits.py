@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mainspring.cli.bench.site import Site
+from mainspring.cli.errors import CliError
 
 if TYPE_CHECKING:
     from mainspring.client.outbox import Envelope
@@ -103,14 +104,24 @@ def _consumer(settings: "Settings", topic: str, group: str) -> Any:
     return consumer
 
 
+def _read(consumer: Any, at_most: int) -> list[Any]:
+    """The records at hand, waiting for the first. Raises `CliError` when none comes."""
+    first = consumer.poll(_CALL_S)
+    records = [] if first is None else [first, *consumer.consume(at_most - 1, 0)] if at_most > 1 else [first]
+    failed = next((record.error() for record in records if record.error() is not None), None)
+    if failed is not None or not records:
+        why = f"no record came within {_CALL_S:.0f} s" if failed is None else failed.str()
+        raise CliError("The broker does not give back what was written to it.", why=why)
+    return records
+
+
 def _consume(settings: "Settings", topic: str, records: int) -> float:
     """From the first record on: connecting is no part of it."""
     consumer = _consumer(settings, topic, "raw-consume")
-    left = records - 1
-    consumer.poll(_CALL_S)
+    left = records - len(_read(consumer, 1))
     began_s = time.monotonic()
     while left > 0:
-        left -= len(consumer.consume(_READ, 0.05))
+        left -= len(_read(consumer, _READ))
     took_s = time.monotonic() - began_s
     consumer.close()
     return took_s
@@ -126,11 +137,10 @@ def _copy(settings: "Settings", source: str, target: str, records: int) -> float
     own = {"transactional.id": name, "linger.ms": 5, "retry.backoff.ms": 2, "retry.backoff.max.ms": 50}
     producer = Producer(settings.connection().producer_config(**own), logger=LIBRARY_LOG)
     producer.init_transactions(_CALL_S)
+    batch = _read(consumer, _BATCH)
     left = records
-    first = consumer.poll(_CALL_S)
     began_s = time.monotonic()
-    while left > 0 and first is not None:
-        batch = [first, *consumer.consume(_BATCH - 1, 0)]
+    while True:
         producer.begin_transaction()
         offsets: dict[int, int] = {}
         for message in batch:
@@ -141,7 +151,9 @@ def _copy(settings: "Settings", source: str, target: str, records: int) -> float
         producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), _CALL_S)
         producer.commit_transaction(_CALL_S)
         left -= len(batch)
-        first = consumer.poll(1.0) if left > 0 else None
+        if left <= 0:
+            break
+        batch = _read(consumer, _BATCH)
     took_s = time.monotonic() - began_s
     consumer.close()
     return took_s

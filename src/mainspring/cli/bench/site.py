@@ -37,7 +37,7 @@ class Plan:
     """How the installation is laid out."""
 
     partitions: int = 4
-    slots: int = 2_000
+    slots: int = 10_000
     """Attempts that the worker runs at once: enough that it never declines."""
     rocksdb: bool = True
     """Whether the scheduler keeps its tables in RocksDB, as an installation does, or in memory."""
@@ -191,10 +191,12 @@ class Site:
         }
 
     def close(self) -> None:
-        """Ends what runs and deletes the topics of a broker that stays."""
+        """Ends what runs, and deletes the topics of a broker that stays; their groups then go by themselves."""
+        own_broker = self._kafka is not None
         for process in (self.worker, self.scheduler):
-            process.kill()
-        if self._kafka is None:
+            # A broker that goes does not mind; one that stays would miss them for a while.
+            process.kill() if own_broker else process.stop()
+        if not own_broker:
             self._delete_topics()
 
     def _process(self, shared: Globals, role: str, port: int) -> Process:
@@ -205,9 +207,10 @@ class Site:
         from confluent_kafka.admin import AdminClient
 
         admin = AdminClient(self.settings.connection().admin_config())
-        names = [name for name in admin.list_topics(timeout=_STOP_S).topics if name.startswith(self.prefix)]
-        for deletion in admin.delete_topics(names, operation_timeout=_STOP_S).values() if names else ():
-            deletion.result()
+        topics = [name for name in admin.list_topics(timeout=_STOP_S).topics if name.startswith(self.prefix)]
+        if topics:
+            for deletion in admin.delete_topics(topics, operation_timeout=_STOP_S).values():
+                deletion.result()
 
 
 @contextmanager
