@@ -18,6 +18,7 @@ from mainspring.jobs.models import JobPriority
 from mainspring.jobs.options import NO_OPTIONS, JobOptions
 from mainspring.jobs.policy import RetryPolicy
 from mainspring.jobs.spec import Submittable, to_spec
+from mainspring.schemas.build import quick
 from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
 from mainspring.schemas.errors import UnwritableRecordError
@@ -25,6 +26,8 @@ from mainspring.schemas.limits import REASON_MAX_CHARS, check_command, check_tex
 from mainspring.topics.headers import command_headers
 
 __all__ = ["Arguments", "CommandMaker", "OtherTerms", "Submission", "Terms", "check_reason", "to_options"]
+
+_new_submit = quick(SubmitJob)
 
 Arguments = Mapping[str, object] | Sequence[object] | None
 
@@ -82,7 +85,7 @@ class CommandMaker:
     def submit(self, submission: Submission, terms: JobOptions, reason: str) -> SubmitJob:
         """A SubmitJob; the submission's own options win over the terms. Raises `InvalidJobError`."""
         spec = to_spec(submission.job, submission.args, options=_over(submission.options, terms), codec=self._payloads)
-        return SubmitJob(
+        return _new_submit(
             command_id=self._command_id(), actor=self._actor, reason=reason, requested_at_ms=self._clock_ms(), spec=spec
         )
 

@@ -14,6 +14,7 @@ from mainspring.jobs.models import JobPriority
 from mainspring.jobs.options import NO_OPTIONS, JobOptions
 from mainspring.jobs.payload import JSON, EncodingError, PayloadCodec, to_tree
 from mainspring.jobs.policy import RetryPolicy
+from mainspring.schemas.build import quick
 from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.job import JobSpec
 from mainspring.schemas.limits import check_spec
@@ -27,6 +28,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 MAX_LOST = 3
 """Attempts that may be lost with their worker, where nobody says otherwise."""
+_new_spec = quick(JobSpec)
 _NO_RETRY = RetryPolicy(max_retries=0)  # its delays are those of the schema
 
 
@@ -96,7 +98,7 @@ def _take_apart(
 
 
 def _spec(name: str, payload: bytes, content_type: str, terms: JobOptions) -> JobSpec:
-    return JobSpec(
+    return _new_spec(
         job_id=_text("job_id", new_job_id() if terms.job_id is None else terms.job_id),
         name=_text("name", name),
         payload=payload,

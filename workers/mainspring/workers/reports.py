@@ -14,6 +14,7 @@ from mainspring.schemas.attempts import (
     AttemptTimedOut,
     OfferDeclined,
 )
+from mainspring.schemas.build import quick
 from mainspring.schemas.codes import DeclineReason, ReleaseReason
 from mainspring.schemas.common import AttemptError
 from mainspring.schemas.logs import LogCaptured
@@ -24,6 +25,10 @@ from mainspring.workers.leases import as_held
 __all__ = ["Ending", "Reporter"]
 
 Ending: TypeAlias = AttemptSucceeded | AttemptFailed | AttemptTimedOut | AttemptCancelled | AttemptReleased
+
+# The two records that every attempt costs.
+_new_claimed = quick(AttemptClaimed)
+_new_succeeded = quick(AttemptSucceeded)
 
 _UNEXPLAINED = AttemptError(type="mainspring.workers.UnexplainedError", message="the attempt ended without a reason")
 
@@ -38,7 +43,7 @@ class Reporter:
 
     def claimed(self, attempt: Attempt, *, free_slot: bool) -> AttemptClaimed:
         """The worker wants to start it."""
-        return AttemptClaimed(
+        return _new_claimed(
             job_id=attempt.job_id,
             attempt=attempt.number,
             worker_id=self.worker_id,
@@ -83,7 +88,7 @@ class Reporter:
         outcome = attempt.outcome
         assert outcome is not None, attempt
         if outcome.kind is OutcomeKind.SUCCEEDED:
-            return AttemptSucceeded(
+            return _new_succeeded(
                 job_id=attempt.job_id,
                 attempt=attempt.number,
                 worker_id=self.worker_id,

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from mainspring.processors.core.errors import MissingSpecError, MissingStateError
 from mainspring.processors.core.indexes import JobIndexes, QueueIndex
 from mainspring.processors.core.instants import Now
-from mainspring.processors.core.job.build import quick
 from mainspring.processors.core.job.evolve import with_dispatch
 from mainspring.processors.core.output import Offer, Outbox
 from mainspring.processors.core.ports import Rows
+from mainspring.schemas.build import quick
 from mainspring.schemas.tables import Dispatch, JobState
 from mainspring.schemas.work import WorkOffered
 

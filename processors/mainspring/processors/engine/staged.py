@@ -1,7 +1,7 @@
 """Rows as a transaction sees them: what it has changed so far, over what was committed before."""
 
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from mainspring.processors.engine.tables import Row, Table
 
@@ -62,12 +62,12 @@ class StagedColumn(Generic[T]):
 
     def commit(self) -> None:
         """The transaction was committed, and the table has its rows."""
-        cache = self._cache
-        for key, row in self._staged.items():
-            if row is None:
-                cache.pop(key, None)
-            else:
-                cache[key] = row
+        cache, staged = self._cache, self._staged
+        deleted = [key for key, row in staged.items() if row is None]
+        for key in deleted:
+            del staged[key]
+            cache.pop(key, None)
+        cache.update(cast(dict[str, T], staged))
         self._staged = {}
         surplus = len(cache) - self._cache_rows
         if surplus > 0:

@@ -11,12 +11,15 @@ from mainspring.processors.scheduler.partition import SchedulerPartition
 from mainspring.processors.scheduler.placement import WorkPlacement
 from mainspring.processors.scheduler.rows import PositionRows
 from mainspring.schemas import Codec, ConfirmedStart, Signal, StartConfirmed, Txn
+from mainspring.schemas.build import quick
 from mainspring.telemetry import metrics
 from mainspring.topics import Topology, partition_for
 
 __all__ = ["SchedulerProgram"]
 
 _STARTS_PER_SIGNAL = 1_000
+
+_new_txn = quick(Txn)
 
 
 class SchedulerProgram:
@@ -77,7 +80,7 @@ class SchedulerProgram:
         index = 0
         for number, output in outputs:
             for event in output.events:
-                txn = Txn(id=txn_id, index=index, size=size)
+                txn = _new_txn(id=txn_id, index=index, size=size)
                 send(topic, encode(event, txn), event.job_id.encode(), number)
                 index += 1
 

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from mainspring.processors.core.errors import MissingSpecError
-from mainspring.processors.core.job.build import quick
 from mainspring.processors.core.job.decide_timers import stop_attempt
 from mainspring.processors.core.job.decision import NOTHING, UNNUMBERED, Context, Decision
 from mainspring.processors.core.job.transitions import is_terminal
+from mainspring.schemas.build import quick
 from mainspring.schemas.codes import CancelCode, CancelSignal, RejectCode
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
 from mainspring.schemas.common import JobStatus

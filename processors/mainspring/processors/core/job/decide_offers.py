@@ -1,11 +1,11 @@
 """Decisions on the answers to offers: the job's partition is the single arbiter of who may start it."""
 
-from mainspring.processors.core.job.build import quick
 from mainspring.processors.core.job.decide_timers import cancelled_by_scheduler, passed_start_deadline
 from mainspring.processors.core.job.decision import NOTHING, UNNUMBERED, Context, Decision
 from mainspring.processors.core.job.evolve import NOT_OFFERED
 from mainspring.processors.core.job.transitions import is_terminal
 from mainspring.schemas.attempts import AttemptClaimed, OfferDeclined
+from mainspring.schemas.build import quick
 from mainspring.schemas.codes import CancelCode, ClaimRefusal, DeclineReason
 from mainspring.schemas.common import ConfirmedStart, JobStatus
 from mainspring.schemas.events import JobStarted

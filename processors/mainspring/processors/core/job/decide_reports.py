@@ -6,7 +6,6 @@ Only the confirmed attempt and incarnation count; every other report is kept as 
 from typing import assert_never
 
 from mainspring.processors.core.errors import MissingSpecError
-from mainspring.processors.core.job.build import quick
 from mainspring.processors.core.job.decide_timers import cancelled_by_request, lost, retry_scheduled
 from mainspring.processors.core.job.decision import NOTHING, UNNUMBERED, AttemptEnd, Context, Decision
 from mainspring.processors.core.job.transitions import is_terminal
@@ -18,6 +17,7 @@ from mainspring.schemas.attempts import (
     AttemptSucceeded,
     AttemptTimedOut,
 )
+from mainspring.schemas.build import quick
 from mainspring.schemas.codes import FailReason, ReportRefusal, RetryReason
 from mainspring.schemas.common import AttemptError, JobStatus
 from mainspring.schemas.events import JobCompleted, JobFailed, JobTimedOut, ReportRefused

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Final, assert_never
 
 from mainspring.processors.core.errors import OrphanEventError, RevisionGapError
-from mainspring.processors.core.job.build import copier, quick
 from mainspring.processors.core.job.transitions import apply_edge
+from mainspring.schemas.build import copier, quick
 from mainspring.schemas.common import CancelRequest
 from mainspring.schemas.events import (
     CommandRejected,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mainspring.processors.core.job.build import copier, quick
+from mainspring.schemas.build import copier, quick
 from mainspring.schemas.events import JobSubmitted
 from mainspring.schemas.job import JobSpec
 from mainspring.schemas.tables import JobState
