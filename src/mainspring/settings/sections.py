@@ -117,8 +117,9 @@ class SchedulerSection(Section):
     """Scheduler processes to run under one supervisor."""
     transaction_timeout_ms: Annotated[int, Field(ge=1000, le=900_000)] = 3_000
     """How long the transaction of a dead process may hide what others wrote behind it."""
-    session_timeout_ms: Annotated[int, Field(ge=1000, le=300_000)] = 6_000
-    """How long the group waits for a silent process before its partitions go to the others."""
+    session_timeout_ms: Annotated[int, Field(ge=1000, le=300_000)] | None = None
+    """How long the group waits for a silent process before its partitions go to the others; by default as short as the
+    brokers allow (`group.min.session.timeout.ms`), and at least 3 s."""
     static_member: bool = False
     """Whether the slot is its identity in the group, too: a restart within the session then moves no partition."""
     max_batch: PositiveInt = 4_000

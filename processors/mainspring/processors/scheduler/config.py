@@ -26,7 +26,8 @@ class SchedulerConfig:
     state_dir: Path | None = None
     """Where the tables and the locks of slots are kept; None: tables in memory."""
     transaction_timeout_ms: int = 3_000
-    session_timeout_ms: int = 6_000
+    session_timeout_ms: int | None = None
+    """How long the group waits for a silent process; None: as short as the brokers allow, and at least 3 s."""
     static_member: bool = False
     """Whether the slot is the member's identity in the group, so that a quick restart moves no partition."""
     max_batch: int = 4_000

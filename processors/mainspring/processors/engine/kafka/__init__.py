@@ -6,6 +6,7 @@ from typing import Any
 from mainspring.processors.engine.kafka.admin import KafkaAdmin
 from mainspring.processors.engine.kafka.consumers import KafkaChangelog, KafkaInputs
 from mainspring.processors.engine.kafka.output import KafkaOutput
+from mainspring.processors.engine.kafka.session import shortest_session_ms
 from mainspring.processors.engine.kafka.system import SystemClock, SystemRandomness
 from mainspring.topics import Connection
 
@@ -24,7 +25,8 @@ class ClientOptions:
     inputs: tuple[str, ...]
     changelog: str
     client_id: str
-    session_timeout_ms: int = 6_000
+    session_timeout_ms: int | None = None
+    """None: as short as the brokers allow, and at least 3 s."""
     heartbeat_ms: int = 500
     transaction_timeout_ms: int = 3_000
     max_poll_interval_ms: int = 120_000
@@ -42,13 +44,14 @@ class ConfluentKafka:
 
     def inputs(self) -> "KafkaInputs":
         options = self._options
+        session_ms = options.session_timeout_ms or shortest_session_ms(self._admin_config())
         own: dict[str, Any] = {
             "client.id": options.client_id,
             "group.id": options.group,
             "partition.assignment.strategy": "cooperative-sticky",
-            "session.timeout.ms": options.session_timeout_ms,
-            "heartbeat.interval.ms": min(options.heartbeat_ms, options.session_timeout_ms // 3),
-            "max.poll.interval.ms": max(options.max_poll_interval_ms, options.session_timeout_ms),
+            "session.timeout.ms": session_ms,
+            "heartbeat.interval.ms": min(options.heartbeat_ms, session_ms // 3),
+            "max.poll.interval.ms": max(options.max_poll_interval_ms, session_ms),
             "enable.partition.eof": True,
             "fetch.queue.backoff.ms": 10,
             "queued.min.messages": options.prefetch_records,
@@ -70,14 +73,17 @@ class ConfluentKafka:
         return KafkaChangelog(self._connection.consumer_config(**own), self._options.changelog)
 
     def admin(self) -> "KafkaAdmin":
-        own = {"client.id": f"{self._options.client_id}-admin"}
-        return KafkaAdmin(self._connection.admin_config(**own), self._options.group)
+        return KafkaAdmin(self._admin_config(), self._options.group)
 
     def output(self, transactional_id: str) -> "KafkaOutput":
         return KafkaOutput(self._producer_config(transactional_id), transactional_id)
 
     def fence(self, transactional_id: str) -> None:
         self.output(transactional_id).close()
+
+    def _admin_config(self) -> dict[str, Any]:
+        own = {"client.id": f"{self._options.client_id}-admin"}
+        return self._connection.admin_config(**own)
 
     def _producer_config(self, transactional_id: str) -> dict[str, Any]:
         own = {
