@@ -4,6 +4,7 @@ import struct
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
 from mainspring.processors.core import PartitionCore
 from mainspring.processors.engine.errors import FaultKind
@@ -20,6 +21,7 @@ from mainspring.schemas import (
     StartConfirmed,
 )
 from mainspring.topics import Topic, partition_for
+from mainspring.topics.topology import INTERNAL_MAX_BYTES
 from tests.engine.fake_worker import FakeWorker
 from tests.engine.faults import Faults, FaultyOutput, failing, faulty
 from tests.engine.support import CODEC, Installation, installation, submit
@@ -195,3 +197,21 @@ def test_a_record_that_the_broker_refuses_is_found_although_the_client_does_not_
 
         (letter,) = letters(here)
         assert (letter.key, letter.reason) == (b"poison", "UNPROCESSABLE")
+
+
+def test_a_key_as_large_as_a_record_leaves_room_for_its_letter(kafka: str, prefix: str) -> None:
+    with installation(kafka, prefix, partitions=1) as here:
+        here.engine()
+        key = b"k" * (INTERNAL_MAX_BYTES - 2_000)
+        own = {"message.max.bytes": 2 * INTERNAL_MAX_BYTES}
+        producer = Producer(here.connection.producer_config(**own))
+        producer.produce(here.topology.attempts.name, b"no Avro at all", key, 0)
+        assert producer.flush() == 0
+        here.submit(["after"])
+        here.until(lambda: here.events(JobSubmitted))
+
+        (letter,) = letters(here)
+        assert letter.reason == "UNDECODABLE"
+        assert letter.key is not None
+        assert len(letter.key) < len(key)
+        assert key.startswith(letter.key)

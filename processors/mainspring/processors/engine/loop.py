@@ -6,11 +6,12 @@ on a staged copy, (5) produce what was decided, (6) produce the rows, one per ke
 """
 
 from mainspring.processors.core import Now
+from mainspring.processors.engine.backlog import Backlog
 from mainspring.processors.engine.batch import in_order
 from mainspring.processors.engine.options import EngineOptions, EngineStatus
 from mainspring.processors.engine.ownership import Ownership
 from mainspring.processors.engine.pace import Pace
-from mainspring.processors.engine.ports import Clock, Kafka, Place, Randomness, Received
+from mainspring.processors.engine.ports import Clock, Kafka, Place, Randomness, ReadResult, Received
 from mainspring.processors.engine.processing import Processing
 from mainspring.processors.engine.program import PartitionProgram, Program
 from mainspring.processors.engine.restoring import Restoring
@@ -72,7 +73,7 @@ class Engine:
             # Counted on from a random start, so that no two processes number their transactions alike.
             first_txn_id=randomness.bits(_TXN_ID_BITS),
         )
-        self._backlog: list[Received] = []
+        self._backlog = Backlog(options.max_batch, options.max_batch_bytes)
         self._last_loop_ms = 0
         self._inputs.subscribe(program.subscribed, self._ownership)
 
@@ -129,24 +130,22 @@ class Engine:
         """Step 1. Callbacks of the group run in here, and no transaction is open."""
         backlog = self._backlog
         linger_ms = self._pace.wait_ms(self._clock.mono_ms())
-        result = self._inputs.read(self._options.max_batch, 0 if backlog else wait_ms, linger_ms)
+        read = self._inputs.read(backlog.room, 0 if backlog else wait_ms, linger_ms)
         self._ownership.check()
-        for place, offset in result.ends:
+        moved = self._ownership.take_moved()
+        if moved:
+            # A partition that left and is back already begins where its takeover says, not in the midst of what waits.
+            backlog.drop(moved)
+            read = ReadResult(
+                records=[record for record in read.records if record.partition() not in moved],
+                ends=[(place, end) for place, end in read.ends if place[1] not in moved],
+            )
+        taken = backlog.take(read)
+        for place, offset in taken.ends:
             partition = self._ownership.partitions.get(place[1])
             if partition is not None:
                 partition.reached[place] = offset
-        records, self._backlog = self._cut(backlog + result.records if backlog else result.records)
-        return records
-
-    def _cut(self, records: list[Received]) -> tuple[list[Received], list[Received]]:
-        """As many as fit into one transaction, and the rest."""
-        room = self._options.max_batch_bytes
-        for index, record in enumerate(records):
-            room -= len(record.value() or b"")
-            if room < 0:
-                taken = max(1, index)
-                return records[:taken], records[taken:]
-        return records, []
+        return taken.records
 
     def _wait_ms(self, now: Now, max_wait_ms: int) -> int:
         """Until the next timer, if that comes before `max_wait_ms`."""
@@ -156,7 +155,7 @@ class Engine:
     def _forget_rewound(self) -> None:
         rewound = self._processing.rewound
         if rewound:
-            self._backlog = [record for record in self._backlog if record.partition() not in rewound]
+            self._backlog.drop(rewound)
             rewound.clear()
 
     def _now(self) -> Now:

@@ -25,6 +25,7 @@ class Ownership:
     def __init__(self, context: TakeoverContext, now: Callable[[], Now]) -> None:
         self.partitions: dict[int, Partition] = {}
         self._has_changed = False
+        self._moved: set[int] = set()
         self._context = context
         self._program = context.program
         self._inputs = context.inputs
@@ -71,6 +72,11 @@ class Ownership:
                 f"{sorted(expected - held)}. No decision is made on part of the inputs"
             )
 
+    def take_moved(self) -> set[int]:
+        """The partitions that came or went since the last call: what was read of them before is void."""
+        moved, self._moved = self._moved, set()
+        return moved
+
     def ready(self) -> list[Partition]:
         """The partitions that decide."""
         return [partition for partition in self.partitions.values() if partition.program is not None]
@@ -81,6 +87,7 @@ class Ownership:
     def _changed(self, what: str, partitions: Sequence[int]) -> None:
         if partitions:
             self._has_changed = True
+            self._moved.update(partitions)
             metrics.REBALANCES.labels(group=self._program.group).inc()
             _log.info(f"partitions {what}", partitions=sorted(partitions), owned=sorted(self.partitions))
 

@@ -103,7 +103,8 @@ class Intake:
     def put_aside(self, received: Received, reason: DeadLetterReason, detail: str, now: Now) -> None:
         """Writes a dead letter in this transaction."""
         letter = dead_letter(received, reason, detail, self._recorded_by, now)
-        self.out.letters.append((received.key(), letter))
+        # Not the record's own key: one as large as a record would leave no room for the letter.
+        self.out.letters.append((letter.key, letter))
 
     def drain(self) -> Forwarded:
         """What the intake has to write, once."""

@@ -1,0 +1,95 @@
+"""What was read and does not fit into one transaction: bounded, in order, void when its partition moves."""
+
+from dataclasses import dataclass
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mainspring.processors.engine.backlog import Backlog
+from mainspring.processors.engine.ports import ReadResult, Received
+
+
+@dataclass(frozen=True)
+class Fake:
+    """A record as it was read."""
+
+    place: tuple[str, int]
+    at: int
+    size: int = 0
+
+    def topic(self) -> str:
+        return self.place[0]
+
+    def partition(self) -> int:
+        return self.place[1]
+
+    def offset(self) -> int:
+        return self.at
+
+    def key(self) -> bytes | None:
+        return None
+
+    def value(self) -> bytes | None:
+        return b"x" * self.size
+
+
+def commands(count: int, size: int, partition: int = 0) -> list[Received]:
+    return [Fake(("commands", partition), at, size) for at in range(count)]
+
+
+def offsets(read: ReadResult) -> list[int]:
+    return [record.offset() for record in read.records]
+
+
+def test_while_something_waits_no_more_is_read_than_lets_the_group_see_us() -> None:
+    backlog = Backlog(max_records=4_000, max_bytes=100)
+    assert backlog.room == 4_000
+
+    backlog.take(ReadResult(records=commands(5, size=60)))
+    assert backlog.room == 1
+
+    while backlog:
+        backlog.take(ReadResult())
+    assert backlog.room == 4_000
+
+
+def test_an_end_counts_as_reached_only_when_all_before_it_has_been_taken_out() -> None:
+    heartbeats, large = ("attempts", 0), ("commands", 0)
+    backlog = Backlog(max_records=4_000, max_bytes=100)
+
+    first = backlog.take(
+        ReadResult(
+            records=[*commands(2, size=90), Fake(heartbeats, 7, 10)], ends=[(heartbeats, 8), (("followups", 0), 0)]
+        )
+    )
+    second = backlog.take(ReadResult(ends=[(large, 2)]))
+
+    assert (offsets(first), first.ends) == ([0], [(("followups", 0), 0)])
+    assert (offsets(second), dict(second.ends)) == ([1, 7], {heartbeats: 8, large: 2})
+    assert not backlog
+
+
+def test_what_waits_of_a_partition_that_moved_is_dropped_with_its_ends() -> None:
+    backlog = Backlog(max_records=4_000, max_bytes=100)
+    both = [*commands(2, size=60), *commands(2, size=60, partition=1)]
+    backlog.take(ReadResult(records=both, ends=[(("commands", 0), 2), (("commands", 1), 2)]))
+
+    backlog.drop({0})
+
+    rest = [backlog.take(ReadResult()) for _ in range(3)]
+    assert [(record.partition(), record.offset()) for read in rest for record in read.records] == [(1, 0), (1, 1)]
+    assert [end for read in rest for end in read.ends] == [(("commands", 1), 2)]
+
+
+@given(st.lists(st.integers(min_value=0, max_value=250), max_size=30), st.integers(1, 200))
+def test_everything_comes_out_once_in_order_and_in_pieces_that_fit(sizes: list[int], max_bytes: int) -> None:
+    backlog = Backlog(max_records=10, max_bytes=max_bytes)
+    read: list[Received] = [Fake(("commands", 0), at, size) for at, size in enumerate(sizes)]
+
+    pieces = [backlog.take(ReadResult(records=list(read)))]
+    while backlog:
+        pieces.append(backlog.take(ReadResult()))
+
+    assert [record for piece in pieces for record in piece.records] == read
+    for piece in pieces:
+        assert len(piece.records) <= 1 or sum(len(record.value() or b"") for record in piece.records) <= max_bytes
