@@ -31,7 +31,7 @@ def test_every_package_says_that_it_is_typed(package: Path) -> None:
     assert (package / "__init__.py").exists()
 
 
-@pytest.mark.parametrize("package", ["mainspring.client", "mainspring.jobs"])
+@pytest.mark.parametrize("package", ["mainspring.client", "mainspring.jobs", "mainspring.log"])
 def test_a_client_carries_no_database_and_no_java(package: str) -> None:
     # given
     program = f"import sys, {package}; print(*{{name.partition('.')[0] for name in sys.modules}})"

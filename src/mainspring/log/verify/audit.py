@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 from mainspring.log.source import LogSource, Place, Raw, Span, capture
 from mainspring.log.verify.decoding import DeadPlaces, Reader
@@ -16,12 +17,14 @@ from mainspring.log.verify.tables import TableRows, compare_table, compare_view
 from mainspring.log.verify.torn import report_torn
 from mainspring.log.verify.transactions import TransactionLedger
 from mainspring.log.verify.verdicts import OpenCommands
-from mainspring.processors.projector.view import Snapshot, View
 from mainspring.schemas import EVENT_TYPES, Codec
 from mainspring.schemas.common import CauseSource
 from mainspring.schemas.dead_letters import DeadLetter
 from mainspring.schemas.events import CommandRejected
 from mainspring.topics import Topic
+
+if TYPE_CHECKING:
+    from mainspring.processors.projector.view import Snapshot, View
 
 __all__ = ["verify"]
 
@@ -33,7 +36,7 @@ def verify(
     source: LogSource,
     codec: Codec,
     *,
-    view: View | None = None,
+    view: "View | None" = None,
     tolerance_ms: int = 0,
     progress: Callable[[VerifyProgress], None] | None = None,
 ) -> VerifyReport:
@@ -53,7 +56,7 @@ class _Audit:
         self,
         source: LogSource,
         codec: Codec,
-        snapshot: Snapshot | None,
+        snapshot: "Snapshot | None",
         tolerance_ms: int,
         progress: Callable[[VerifyProgress], None] | None,
     ) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mainspring.log.source import Raw
 from mainspring.log.verify.decoding import Reader
@@ -10,9 +10,11 @@ from mainspring.log.verify.digests import MASK, DigestTable
 from mainspring.log.verify.findings import Check, Findings
 from mainspring.log.verify.jobs import JobAuditor, state_digest
 from mainspring.processors.projector.text import clean
-from mainspring.processors.projector.view import Snapshot
 from mainspring.schemas.job import JobSpec
 from mainspring.schemas.tables import JobState, PositionRow
+
+if TYPE_CHECKING:
+    from mainspring.processors.projector.view import Snapshot
 
 __all__ = [
     "POSITION_KEY",
@@ -114,7 +116,7 @@ def compare_table(rows: TableRows, auditor: JobAuditor) -> TableComparison:
     return TableComparison(rows=present, evicted=evicted, suspects=frozenset(suspects))
 
 
-def compare_view(snapshot: Snapshot, partition: int, auditor: JobAuditor) -> tuple[int, dict[int, JobState | None]]:
+def compare_view(snapshot: "Snapshot", partition: int, auditor: JobAuditor) -> tuple[int, dict[int, JobState | None]]:
     """Compares a partition's rows in the view with the fold up to the view's position; the rows seen, the suspects."""
     suspects: dict[int, JobState | None] = {}
     seen = DigestTable()
