@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from mainspring.local import EmbeddedKafka
-from tests.support import skips
+from tests.support import proofs, skips
 from tests.support.shared_broker import NoBrokerError, SharedBroker, ask
 
 _ADDRESS = "shared_broker_address"
@@ -20,8 +20,9 @@ _shared_broker = SharedBroker()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let no test be skipped in CI unless it is listed with its reason."""
+    """Let no test be skipped in CI unless it is listed with its reason; print what proofs have measured."""
     skips.install(config)
+    proofs.install(config)
 
 
 @pytest.hookimpl(optionalhook=True)
