@@ -26,6 +26,7 @@ from mainspring.jobs import (
     JobStatus,
     NoCurrentJobError,
     PayloadMismatchError,
+    ResultNotEncodableError,
     current_context,
     errors,
     to_spec,
@@ -311,3 +312,26 @@ def test_every_error_is_drawn_in_the_tree_and_has_the_one_root() -> None:
     for name in errors.__all__:
         assert name in (errors.__doc__ or "")
         assert issubclass(getattr(errors, name), MainspringError)
+
+
+class BytearrayCodec:
+    """Looks like a codec and makes something that only looks like bytes."""
+
+    content_type = "application/x-almost"
+
+    def encode(self, value: Any) -> bytes:
+        return bytearray(b"almost")  # type: ignore[return-value]  # the mistake that is tested
+
+    def decode(self, data: bytes) -> Any:
+        return {}
+
+
+def test_a_result_that_a_codec_does_not_turn_into_bytes_fails_its_job_and_not_its_worker() -> None:
+    app = App("almost", codec=BytearrayCodec())
+
+    @app.job
+    def one() -> int:
+        return 1
+
+    with pytest.raises(ResultNotEncodableError, match="made a bytearray of its result; it must make bytes"):
+        one.handler.encode_result(1)

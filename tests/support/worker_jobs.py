@@ -38,6 +38,20 @@ class OwnBaseError(BaseException):
     """Not an Exception."""
 
 
+class MuteError(Exception):
+    """Its text cannot be had."""
+
+    def __str__(self) -> str:
+        raise KeyboardInterrupt
+
+
+class HalfMadeRetry(RetryLater):
+    """A subclass that forgets its base's own `__init__`."""
+
+    def __init__(self) -> None:
+        Exception.__init__(self, "half made")
+
+
 async def a_echo(value: Any = None) -> Any:
     return value
 
@@ -54,6 +68,9 @@ _RAISED: dict[str, BaseException] = {
     "value": ValueError("no good"),
     "final": NonRetryableError("give up"),
     "later": RetryLater(2.5, "not now"),
+    "never": RetryLater(1e300, "not in this world"),
+    "half": HalfMadeRetry(),
+    "mute": MuteError(),
     "timeout": TimeoutError("the job's own"),
     "two": TwoArgumentsError("one", "two"),
     "base": OwnBaseError("base"),
@@ -85,6 +102,13 @@ def t_raise(kind: str) -> Any:
 
 def p_raise(kind: str) -> Any:
     return _raise(kind)
+
+
+async def a_stop_loop() -> str:
+    """Stops the loop that all async jobs share."""
+    asyncio.get_running_loop().stop()
+    await asyncio.sleep(0)
+    return "went on"
 
 
 async def a_wait() -> str:
@@ -211,7 +235,7 @@ def close_resource() -> None:
 
 
 IN_WORKER = (
-    *(a_echo, a_raise, a_wait, a_sleep, a_stubborn, a_context, a_print),
+    *(a_echo, a_raise, a_stop_loop, a_wait, a_sleep, a_stubborn, a_context, a_print),
     *(t_echo, t_raise, t_wait, t_context, t_print, t_hold_gil, t_report_and_wait),
 )
 IN_PROCESS = (

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from mainspring.jobs import JobContext
+from mainspring.schemas.limits import RETRY_DELAY_MAX_MS
 from mainspring.workers.attempt import Attempt, OutcomeKind, StopReason
 from mainspring.workers.capture import captured
 from mainspring.workers.executors import JobExecutor
@@ -125,6 +126,9 @@ def test_a_job_class_runs_by_its_base_class(
         ("value", "ValueError", "no good", True, None),
         ("final", "mainspring.jobs.errors.NonRetryableError", "give up", False, None),
         ("later", "mainspring.jobs.errors.RetryLater", "not now", True, 2500),
+        ("never", "mainspring.jobs.errors.RetryLater", "not in this world", True, RETRY_DELAY_MAX_MS),
+        ("half", "tests.support.worker_jobs.HalfMadeRetry", "half made", True, None),
+        ("mute", "tests.support.worker_jobs.MuteError", "its text cannot be made", True, None),
         ("timeout", "TimeoutError", "the job's own", True, None),
         ("two", "tests.support.worker_jobs.TwoArgumentsError", "one and two", True, None),
         ("exit", "SystemExit", "3", True, None),
@@ -241,6 +245,13 @@ def test_ten_time_outs_on_few_slots_leave_every_slot_usable(executor: JobExecuto
     quick = [attempt_of("t_echo", value=n) for n in range(4)]
     assert {kind_of(attempt) for attempt in run(executor, *quick)} == {OutcomeKind.SUCCEEDED}
     assert executor._threads.thread_count <= executor.slots
+
+
+def test_a_handler_that_stops_the_event_loop_does_not_stop_the_other_jobs(executor: JobExecutor) -> None:
+    [stopper] = run(executor, attempt_of("a_stop_loop"))
+    [after] = run(executor, attempt_of("a_echo", value=1))
+
+    assert (kind_of(stopper), kind_of(after)) == (OutcomeKind.SUCCEEDED, OutcomeKind.SUCCEEDED)
 
 
 def test_cancelling_an_async_job_stops_it_at_its_next_await(executor: JobExecutor) -> None:

@@ -21,7 +21,7 @@ from mainspring.schemas.work import WorkOffered
 from mainspring.topics import Connection, Topology
 from mainspring.workers import Registry, WorkerConfig, leases
 from mainspring.workers.attempt import Attempt, Outcome, OutcomeKind, StopReason
-from mainspring.workers.holdings import Holdings
+from mainspring.workers.holdings import CLOCK_KNOWN_S, Holdings
 from mainspring.workers.reports import Reporter
 
 app = App("holdings")
@@ -308,3 +308,19 @@ def test_whatever_happens_slots_are_never_exceeded_and_never_leak(steps: list[tu
     settle(desk, now)
     assert desk.holdings.free == slots
     assert desk.holdings.attempts == {}
+
+
+def test_a_clock_that_is_set_on_either_side_does_not_make_every_offer_look_stale_for_ever() -> None:
+    desk = Desk(slots=1)
+    desk.offer("before", now=0.0)
+    desk.holdings.clock_ahead_ms = desk.holdings._reporter.now_ms()  # the scheduler's clock says 0, as its offers do
+    desk.confirm("before", now=0.0)
+    desk.end("before", now=0.1)
+    desk.take(AttemptClaimed)
+
+    desk.holdings.clock_ahead_ms -= 3_600_000  # as if one of the clocks had been set by an hour since
+    desk.offer("stale-it-seems", now=1.0)
+    at_once = desk.claimed()
+    desk.offer("renewed", now=CLOCK_KNOWN_S + 0.1)
+
+    assert (at_once, desk.claimed()) == ([], [("renewed", True)])

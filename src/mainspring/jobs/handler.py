@@ -78,6 +78,11 @@ class Handler:
             raise ResultNotEncodableError(
                 f"job {self.name!r} returned what {self.codec.content_type} cannot hold: {error}"
             ) from error
+        if type(data) is not bytes:
+            raise ResultNotEncodableError(
+                f"the codec for {self.codec.content_type} of job {self.name!r} made a {type(data).__name__} "
+                "of its result; it must make bytes"
+            )
         if len(data) > RESULT_MAX_BYTES:
             raise ResultTooLargeError(len(data), RESULT_MAX_BYTES)
         return data

@@ -8,12 +8,13 @@ from mainspring.schemas.common import AttemptError
 from mainspring.schemas.limits import (
     ERROR_MESSAGE_MAX_CHARS,
     ERROR_TYPE_MAX_CHARS,
+    RETRY_DELAY_MAX_MS,
     TRACEBACK_MAX_CHARS,
     clip,
 )
 from mainspring.workers.attempt import Attempt, Outcome, OutcomeKind, StopReason
 
-__all__ = ["describe", "failed", "stopped", "succeeded"]
+__all__ = ["describe", "failed", "own_delay_ms", "stopped", "succeeded"]
 
 _OUR_CODE = __name__.rpartition(".")[0]
 _STOPPED = {
@@ -41,13 +42,22 @@ def failed(attempt: Attempt, error: BaseException) -> Outcome:
     """The end of an attempt whose handler raised. What was asked to stop has stopped, whatever it raised on its way."""
     if attempt.stop_reason is not None:
         return _STOPPED[attempt.stop_reason]
-    delay_ms = round(error.delay * 1000) if isinstance(error, RetryLater) else None
     return Outcome(
         kind=OutcomeKind.FAILED,
         error=describe(error),
         retryable=not isinstance(error, NonRetryableError),
-        retry_delay_ms=delay_ms,
+        retry_delay_ms=own_delay_ms(error),
     )
+
+
+def own_delay_ms(error: BaseException) -> int | None:
+    """The delay that an exception asks for, cut to the longest there is; None where it asks for none."""
+    if not isinstance(error, RetryLater):
+        return None
+    delay_s = getattr(error, "delay", None)  # a subclass may have its own __init__ and never have set it
+    if not isinstance(delay_s, int | float) or not delay_s >= 0:
+        return None
+    return round(min(delay_s, RETRY_DELAY_MAX_MS / 1000) * 1000)
 
 
 def stopped(reason: StopReason) -> Outcome:
@@ -61,7 +71,7 @@ def describe(error: BaseException) -> AttemptError:
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     try:
         message = str(error)
-    except Exception as broken:  # noqa: BLE001  # an exception's own __str__ may raise anything
+    except BaseException as broken:  # noqa: BLE001  # an exception's own __str__ may raise anything
         message = f"<its text cannot be made: {type(broken).__name__}>"
     return AttemptError(
         type=clip(name, ERROR_TYPE_MAX_CHARS),
@@ -80,7 +90,7 @@ def _traceback(error: BaseException) -> str | None:
     try:
         lines = traceback.format_exception(type(error), error, _users(error.__traceback__) or error.__traceback__)
         return clip("".join(lines), TRACEBACK_MAX_CHARS)
-    except Exception:  # noqa: BLE001  # a report without a traceback is better than none
+    except BaseException:  # noqa: BLE001  # a report without a traceback is better than none
         return None
 
 

@@ -25,6 +25,9 @@ __all__ = ["Executor", "Holdings"]
 
 log = logging.getLogger(__name__)
 
+CLOCK_KNOWN_S = 10.0
+"""For so long after a confirmed start its time tells how far the scheduler's clock is from ours."""
+
 
 class Executor(Protocol):
     """What is used of `JobExecutor`."""
@@ -66,6 +69,7 @@ class Holdings:
         self.awaiting: dict[str, Attempt] = {}
         self.draining = False
         self.clock_ahead_ms: float | None = None
+        self._clock_known_until = 0.0
 
     @property
     def held(self) -> int:
@@ -90,7 +94,7 @@ class Holdings:
         for offer in offers:
             seen += 1
             job_id = offer.job_id
-            if job_id in self.attempts or job_id in self._held_ids or self._is_stale(offer):
+            if job_id in self.attempts or job_id in self._held_ids or self._is_stale(offer, now):
                 self._count("skipped", 1)  # renewed elsewhere, or answered already
             elif self.draining:
                 self._decline(job_id, offer.attempt, DeclineReason.DRAINING)
@@ -104,6 +108,7 @@ class Holdings:
 
     def confirmed(self, starts: Iterable[ConfirmedStart], now: float) -> None:
         """Claims were confirmed: runs them, unless it is too late for that."""
+        self._clock_known_until = now + CLOCK_KNOWN_S
         ready: list[Attempt] = []
         for start in starts:
             attempt = self.awaiting.get(start.job_id)
@@ -280,13 +285,13 @@ class Holdings:
             reported_at_ms=self._reporter.now_ms(),
         )
 
-    def _is_stale(self, offer: WorkOffered) -> bool:
+    def _is_stale(self, offer: WorkOffered, now: float) -> bool:
         """Whether it must have been renewed since.
 
-        Only told once the scheduler's clock is known from a signal: a clock that is ahead by minutes would else skip
-        everything for ever.
+        Only told while the scheduler's clock is known from a signal of late: a clock that is ahead by minutes, or is
+        set by minutes on either side, would else skip everything for ever, and no claim would ever bring a signal.
         """
-        if self.clock_ahead_ms is None:
+        if self.clock_ahead_ms is None or now >= self._clock_known_until:
             return False
         age_ms = self._reporter.now_ms() - self.clock_ahead_ms - offer.offered_at_ms
         return age_ms > self._config.stale_offer_ms

@@ -17,13 +17,13 @@ from typing import Any
 from mainspring.jobs.app import App, JobFunction
 from mainspring.jobs.base import Job
 from mainspring.jobs.context import CURRENT, JobContext
-from mainspring.jobs.errors import JobDefinitionError, NonRetryableError, RetryLater
+from mainspring.jobs.errors import JobDefinitionError, NonRetryableError
 from mainspring.jobs.handler import Handler, for_class
 from mainspring.jobs.models import JobPriority
 from mainspring.workers import hooks
 from mainspring.workers.capture import LOG_FORMAT
 from mainspring.workers.executors.frames import MAIN_ALIAS, Frame, FrameBuffer, FrameKind, pack
-from mainspring.workers.failures import describe
+from mainspring.workers.failures import describe, own_delay_ms
 from mainspring.workers.lifeline import bind_to_parent
 from mainspring.workers.registry import load_object
 
@@ -154,7 +154,7 @@ def _error(error: BaseException) -> dict[str, Any]:
         "message": described.message,
         "traceback": described.traceback,
         "retryable": not isinstance(error, NonRetryableError),
-        "delay": error.delay if isinstance(error, RetryLater) else None,
+        "delay_ms": own_delay_ms(error),
     }
 
 

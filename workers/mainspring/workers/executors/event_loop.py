@@ -1,6 +1,7 @@
 """Async jobs: tasks on one event loop in a thread of its own."""
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -22,6 +23,7 @@ class EventLoopExecutor:
     def __init__(self, done: Callable[[Attempt], None]) -> None:
         self._done = done
         self._loop = asyncio.new_event_loop()
+        self._ending = False
         self._thread = threading.Thread(target=self._serve, name="mainspring-loop", daemon=True)
 
     def start(self) -> None:
@@ -53,7 +55,10 @@ class EventLoopExecutor:
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         try:
-            self._loop.run_forever()
+            while not self._ending:
+                # A handler may stop the loop, or raise through it: the other jobs on it go on.
+                with contextlib.suppress(KeyboardInterrupt, SystemExit):
+                    self._loop.run_forever()
         finally:
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
@@ -92,6 +97,7 @@ class EventLoopExecutor:
         self._done(attempt)
 
     def _end(self) -> None:
+        self._ending = True
         tasks = asyncio.all_tasks(self._loop)
         for task in tasks:
             task.cancel()

@@ -228,12 +228,11 @@ class ProcessExecutor:
         elif attempt.stop_reason is not None:
             outcome = stopped(attempt.stop_reason)
         else:
-            delay = head["delay"]
             outcome = Outcome(
                 kind=OutcomeKind.FAILED,
                 error=AttemptError(type=head["type"], message=head["message"], traceback=head["traceback"]),
                 retryable=head["retryable"],
-                retry_delay_ms=None if delay is None else round(delay * 1000),
+                retry_delay_ms=head["delay_ms"],
             )
         self._finish(attempt, outcome)
 
