@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +26,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let no test be skipped in CI unless it is listed with its reason; print what proofs have measured."""
     skips.install(config)
     proofs.install(config)
+    # The schedulers that tests start keep their tables where nobody's own are.
+    os.environ["XDG_STATE_HOME"] = str(Path(tempfile.gettempdir()) / f"mainspring-tests-{os.getpid()}")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -34,6 +39,7 @@ def pytest_configure_node(node: Any) -> None:
 def pytest_unconfigure() -> None:
     """End the shared broker with the run that started it."""
     _shared_broker.stop()
+    shutil.rmtree(os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

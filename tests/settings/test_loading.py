@@ -214,3 +214,11 @@ def test_the_example_of_the_environment_names_real_settings_and_their_defaults()
 
     assert load(environ).model_dump() == load().model_dump()
     assert len(environ) == len(list(known_paths(Settings)))
+
+
+def test_tables_are_on_disk_unless_memory_is_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    assert Settings().scheduler_config().state_dir == tmp_path / "mainspring"
+    assert Settings(scheduler={"state_dir": tmp_path / "own"}).scheduler_config().state_dir == tmp_path / "own"
+    assert Settings(scheduler={"tables": "memory"}).scheduler_config().state_dir is None

@@ -51,6 +51,8 @@ def dev(
         _apply_topics(settings)
         fresh = own_kafka and data_dir is None
         shared.flags.setdefault("log.format", "console")
+        if fresh:
+            shared.flags.setdefault("scheduler.tables", "memory")
         if stdout().is_terminal and not stdout().no_color:
             os.environ["FORCE_COLOR"] = "1"
         # Three times the same warning would be noise; the settings are told once, by this process.

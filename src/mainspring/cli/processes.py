@@ -24,9 +24,7 @@ def scheduler(
         int | None, typer.Option(help="Scheduler processes under one supervisor.", min=1, metavar="N")
     ] = None,
     slot: Annotated[str | None, typer.Option(help="Stable name among the schedulers.", metavar="NAME")] = None,
-    state_dir: Annotated[
-        Path | None, typer.Option(help="Keep the tables here (RocksDB) instead of in memory.", metavar="DIR")
-    ] = None,
+    state_dir: Annotated[Path | None, typer.Option(help="Keep the tables (RocksDB) here.", metavar="DIR")] = None,
 ) -> None:
     """Decide: read commands and reports, write events and offers. Any number of them share the partitions."""
     flags = {"scheduler.processes": processes, "scheduler.slot": slot, "scheduler.state_dir": state_dir}

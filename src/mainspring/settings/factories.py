@@ -1,5 +1,7 @@
 """From settings to the configurations of the parts; each part is imported only when it is asked for."""
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mainspring.settings.secrets import reveal
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "codec",
     "connection",
+    "default_state_dir",
     "kafka_options",
     "projector_config",
     "rules",
@@ -125,6 +128,11 @@ def _custom_strategy(target: str) -> "SchedulingStrategy":
     return made
 
 
+def default_state_dir() -> Path:
+    """Where programs of this user keep what they may lose but rather would not."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "mainspring"
+
+
 def scheduler_config(settings: "Settings") -> "SchedulerConfig":
     """What one scheduler process needs."""
     from mainspring.processors.scheduler import SchedulerConfig
@@ -136,7 +144,7 @@ def scheduler_config(settings: "Settings") -> "SchedulerConfig":
         codec=codec(settings),
         rules=rules(settings),
         slot=own.slot,
-        state_dir=own.state_dir,
+        state_dir=None if own.tables == "memory" else own.state_dir or default_state_dir(),
         transaction_timeout_ms=own.transaction_timeout_ms,
         session_timeout_ms=own.session_timeout_ms,
         static_member=own.static_member,

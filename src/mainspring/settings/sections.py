@@ -111,8 +111,12 @@ class SchedulerSection(Section):
 
     slot: str | None = None
     """Stable name of this process among the schedulers (a StatefulSet's ordinal); by default host name and a number."""
+    tables: Literal["rocksdb", "memory"] = "rocksdb"
+    """Where the tables are kept beside their changelog: on disk, so that memory stays flat and a restart reads only what
+    is new, or in memory."""
     state_dir: Path | None = None
-    """Directory of the local tables (RocksDB), a cache that may be lost; by default in memory."""
+    """Directory of the tables on disk, a cache that may be lost; by default `mainspring` in the user's state directory
+    (`XDG_STATE_HOME`)."""
     processes: PositiveInt = 1
     """Scheduler processes to run under one supervisor."""
     transaction_timeout_ms: Annotated[int, Field(ge=1000, le=900_000)] = 3_000

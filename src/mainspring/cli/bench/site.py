@@ -137,6 +137,8 @@ class Site:
             flags["kafka.bootstrap"] = kafka.bootstrap
         if plan.rocksdb:
             flags["scheduler.state_dir"] = str(self.state_dir)
+        else:
+            flags["scheduler.tables"] = "memory"
         shared = Globals(config=shared.config, flags=shared.flags | flags)
         self.settings: Settings = shared.settings()
         ports = free_ports(2)
