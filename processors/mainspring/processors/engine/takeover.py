@@ -78,6 +78,7 @@ class Takeover:
         self._fenced = False
         self._retry_at_ms = now.mono_ms
         self._has_rows = False
+        self._doubted: tuple[dict[Place, Mark | None], int] | None = None
         self._offsets: Pending[dict[Place, Mark | None]]
         self._ends_answer: Pending[dict[Place, int]]
         self._beginnings_answer: Pending[dict[Place, int]]
@@ -212,9 +213,27 @@ class Takeover:
         self._stop_reading()
         if self.table is not None:
             self.table.write((), self._reached, now.wall_ms)
-            self._settle(self._context.program.read_position(self.table), self.table)
+            try:
+                self._settle(self._context.program.read_position(self.table), self.table)
+            except BrokenPromiseError as error:
+                if not self._may_be_outdated():
+                    raise
+                _log.warning("offsets and changelog disagree, and are looked at again", why=str(error))
+                self._step = self._ask_offsets
+                return True
         self._step = self._ask_claim if self._claims else self._finish
         return True
+
+    def _may_be_outdated(self) -> bool:
+        """Whether what was found may fit together after another look.
+
+        A process that was stopped in the middle of a takeover may have lost the partition without knowing it yet:
+        then somebody else has moved on between the offsets and the rows that were read. What stays the same is wrong.
+        """
+        found = (self._marks, self._reached)
+        is_new = found != self._doubted
+        self._doubted = found
+        return is_new
 
     def _settle(self, position: Position | None, table: Table) -> None:
         """From where to go on, if everything fits together."""
