@@ -1,0 +1,238 @@
+"""What goes wrong, and how often: every seed draws a menu of its own, so that no fault hides behind another."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import partial
+from random import Random
+
+from tests.sim.kafka.settings import BrokerSettings
+from tests.sim.node import Node
+from tests.sim.process import Process
+from tests.sim.scheduler_node import SchedulerNode
+from tests.sim.site import Site
+from tests.sim.world import SECOND, Event
+
+__all__ = ["Chaos", "Menu", "draw_menu"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Menu:
+    """Rates of faults. Per step: the chance at each numbered step. Per minute: how many, for each machine. 0: never."""
+
+    kill_per_step: float = 0.0
+    pause_per_step: float = 0.0
+    kills: float = 0.0
+    pauses: float = 0.0
+    cuts: float = 0.0
+    stops: float = 0.0
+    """Schedulers that are told to stop, and started again."""
+    worker_kills: float = 0.0
+    worker_pauses: float = 0.0
+    worker_cuts: float = 0.0
+    drains: float = 0.0
+    evictions: float = 0.0
+    outages: float = 0.0
+    """The whole cluster is away."""
+    clock_steps: float = 0.0
+    lost_disks: float = 0.0
+    """Chance, per death of a scheduler, that its disk is gone."""
+    compactions: float = 0.0
+    late: float = 0.0
+    """Chance, per request of a producer, that a copy of it stays in the network."""
+    slow_markers: float = 0.0
+    tails: float = 0.0
+    twice: float = 0.0
+    """Chance, per heartbeat, that it is written twice."""
+
+    def __str__(self) -> str:
+        drawn = {each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name)}
+        return ", ".join(f"{name} {rate:.3g}" for name, rate in drawn.items()) or "nothing"
+
+
+_RANGES: dict[str, tuple[float, float]] = {
+    "kill_per_step": (0.0002, 0.01),
+    "pause_per_step": (0.0002, 0.01),
+    "kills": (0.1, 3),
+    "pauses": (0.1, 3),
+    "cuts": (0.1, 3),
+    "stops": (0.1, 3),
+    "worker_kills": (0.1, 3),
+    "worker_pauses": (0.1, 3),
+    "worker_cuts": (0.1, 3),
+    "drains": (0.1, 2),
+    "evictions": (0.1, 2),
+    "outages": (0.05, 0.5),
+    "clock_steps": (0.1, 3),
+    "lost_disks": (0.05, 0.8),
+    "compactions": (0.5, 6),
+    "late": (0.001, 0.05),
+    "slow_markers": (0.001, 0.05),
+    "tails": (0.0005, 0.02),
+    "twice": (0.01, 0.5),
+}
+
+
+def draw_menu(rng: Random, *, appetite: float = 0.4) -> Menu:
+    """A menu of the seed's own: which faults there are, and how often, over two orders of magnitude."""
+    chosen: dict[str, float] = {}
+    for name, (low, high) in _RANGES.items():
+        rate = low * math.pow(high / low, rng.random())
+        if rng.random() < appetite:
+            chosen[name] = rate
+    return Menu(**chosen)
+
+
+class Chaos:
+    """Lets the faults of a menu happen on a site, until `stop`."""
+
+    def __init__(self, site: Site, menu: Menu) -> None:
+        self.menu = menu
+        self.injected = 0
+        self._site = site
+        self._world = site.world
+        self._rng = site.world.rng
+        self._events: list[Event] = []
+        self._is_on = True
+        settings: BrokerSettings = site.settings
+        settings.slow_marker_chance = menu.slow_markers
+        settings.tail_chance = menu.tails
+        for node in site.nodes:
+            node.on_gone = partial(self._again, node)
+            self._regular(menu.clock_steps, partial(self._step_clock, node))
+        for scheduler in site.schedulers:
+            scheduler.late = self._late
+            scheduler.on_born.append(self._watch)
+            self._regular(menu.kills, partial(self._kill, scheduler))
+            self._regular(menu.pauses, partial(self._pause, scheduler))
+            self._regular(menu.cuts, partial(self._cut, scheduler))
+            self._regular(menu.stops, scheduler.stop)
+        for worker in site.workers:
+            worker.duplicates = menu.twice
+            self._regular(menu.worker_kills, partial(self._kill, worker))
+            self._regular(menu.worker_pauses, partial(self._pause, worker))
+            self._regular(menu.worker_cuts, partial(self._cut, worker))
+            self._regular(menu.drains, worker.stop)
+        self._regular(menu.evictions, self._evict)
+        self._regular(menu.outages, self._outage)
+        self._regular(menu.compactions, self._compact)
+
+    def stop(self) -> None:
+        """Nothing goes wrong any more; what is paused or cut off comes back within a minute."""
+        self._is_on = False
+        for event in self._events:
+            event.cancel()
+        self._site.settings.slow_marker_chance = self._site.settings.tail_chance = 0.0
+        for worker in self._site.workers:
+            worker.duplicates = 0.0
+
+    # When.
+
+    def _regular(self, per_minute: float, fault: Callable[[], None]) -> None:
+        """Again and again, at random intervals."""
+        if per_minute <= 0:
+            return
+
+        def strike() -> None:
+            self.injected += 1
+            fault()
+            plan()
+
+        def plan() -> None:
+            if self._is_on:
+                delay = round(self._rng.expovariate(per_minute) * 60 * SECOND)
+                self._events.append(self._world.after(delay + 1, strike))
+
+        plan()
+
+    def _watch(self, process: Process) -> None:
+        """At the numbered steps of a process: it dies, or is paused, right there."""
+        until_kill = self._countdown(self.menu.kill_per_step)
+        until_pause = self._countdown(self.menu.pause_per_step)
+
+        def at(name: str) -> None:
+            nonlocal until_kill, until_pause
+            if not self._is_on:
+                return
+            until_kill -= 1
+            until_pause -= 1
+            if until_kill == 0:
+                self.injected += 1
+                self._world.note("kill", process.name, "at", name)
+                self._world.saw(f"killed at {name}")
+                process.die()
+            if until_pause == 0:
+                until_pause = self._countdown(self.menu.pause_per_step)
+                self.injected += 1
+                self._world.saw(f"paused at {name}")
+                process.pause(self._duration())
+
+        process.on_point = at
+
+    def _countdown(self, chance: float) -> int:
+        if chance <= 0:
+            return -1
+        return 1 + int(math.log(1.0 - self._rng.random()) / math.log1p(-chance))
+
+    def _duration(self) -> int:
+        """One to sixty seconds, short ones more often."""
+        return round(math.pow(60, self._rng.random()) * SECOND)
+
+    def _late(self, request: str) -> int | None:
+        if self._is_on and self._rng.random() < self.menu.late:
+            self.injected += 1
+            return round(0.05 * SECOND * math.pow(400, self._rng.random()))
+        return None
+
+    # What.
+
+    def _kill(self, node: Node) -> None:
+        if node.process is not None and node.process.alive:
+            self._world.note("kill", node.process.name)
+            self._world.saw(f"killed {node.kind}")
+            node.process.kill()
+
+    def _pause(self, node: Node) -> None:
+        if node.process is not None:
+            self._world.saw(f"paused {node.kind}")
+            node.process.pause(self._duration())
+
+    def _cut(self, node: Node) -> None:
+        if node.process is not None:
+            self._world.saw(f"cut off {node.kind}")
+            node.process.cut(self._duration())
+
+    def _step_clock(self, node: Node) -> None:
+        # A clock is off by ten seconds at most: set further, it is set right.
+        wanted = self._rng.randrange(-10_000, 10_000)
+        node.step_clock(wanted - node.clock_step_ms)
+        self._site.oracle.clock_ahead_ms = max(self._site.oracle.clock_ahead_ms, wanted)
+
+    def _evict(self) -> None:
+        topology = self._site.topology
+        group = self._rng.choice([topology.group("scheduler"), topology.group("worker")])
+        self._world.saw("members evicted")
+        self._site.broker.groups.get(group).evict()
+
+    def _outage(self) -> None:
+        self._world.saw("cluster away")
+        duration = round(0.2 * SECOND * math.pow(100, self._rng.random()))
+        for node in self._site.nodes:
+            if node.process is not None:
+                node.process.cut(duration)
+
+    def _compact(self) -> None:
+        for log in self._site.broker.logs(self._site.topology.scheduler_changelog.name):
+            before = self._rng.randrange(log.end + 1)
+            # A tombstone stays for longer than any local table is away.
+            gone = log.compact(before, keep_tombstones_since=self._world.now - 3_600 * SECOND)
+            if gone:
+                self._world.saw("changelog compacted")
+
+    def _again(self, node: Node) -> None:
+        """After a death: the machine starts the process again, sooner or later."""
+        if isinstance(node, SchedulerNode) and self._rng.random() < self.menu.lost_disks:
+            self._world.saw("disk lost")
+            node.disk.clear()
+        delay = round(0.05 * SECOND * math.pow(200, self._rng.random())) if self._is_on else SECOND
+        self._world.after(delay, node.start)

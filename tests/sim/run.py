@@ -1,0 +1,237 @@
+"""One seed, from an empty cluster through its faults to rest, and the verdict.
+
+`python -m tests.sim.run --seeds 1-300` runs many; a single seed with `-v` prints every event.
+"""
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from random import Random
+
+from tests.sim.faults import Chaos, Menu, draw_menu
+from tests.sim.kafka import COMMITTED, PartitionLog
+from tests.sim.load import LoadShape
+from tests.sim.quiet import quiet
+from tests.sim.site import Site, SiteShape
+from tests.sim.verdict import check_end
+from tests.sim.worker_node import WorkerShape
+from tests.sim.world import EPOCH_MS, SECOND, Violation, World
+
+__all__ = ["Outcome", "Plan", "draw_plan", "run_seed"]
+
+SETTLE = 240 * SECOND
+"""After the last fault everything that is due ends within this.
+
+A pause of a minute, an offer that is renewed after one, leases, retries, and the jobs themselves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a seed does."""
+
+    seed: int
+    duration: int
+    menu: Menu
+    shape: SiteShape
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """How a seed went."""
+
+    seed: int
+    digest: str
+    simulated_s: float
+    took_s: float
+    steps: int
+    jobs: int
+    events: int
+    faults: int
+    settled_s: float
+    seen: Counter[str] = field(repr=False)
+    violation: Violation | None = None
+    error: BaseException | None = None
+    tail: str = field(default="", repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything held."""
+        return self.violation is None and self.error is None
+
+
+def draw_plan(seed: int, duration_s: int) -> Plan:
+    """What a seed does: the same for ever, for this version of the simulation."""
+    rng = Random(f"plan {seed}")
+    duration = duration_s * SECOND
+    lease_ms = rng.choice([6_000, 10_000, 10_000])
+    shape = SiteShape(
+        partitions=rng.choice([1, 2, 4, 4, 6]),
+        work_partitions=rng.choice([1, 2, 4]),
+        schedulers=rng.choice([1, 2, 2, 3]),
+        workers=rng.choice([1, 2, 2, 3]),
+        on_disk=rng.random() < 0.7,
+        worker=WorkerShape(slots=rng.choice([1, 2, 4, 8]), lease_ms=lease_ms, heartbeat_ms=lease_ms * 3 // 10),
+        load=LoadShape(
+            jobs=round(duration_s * rng.choice([0.03, 0.1, 0.1, 0.2])) + 20,
+            span=duration,
+            bursts=rng.randrange(1, 12),
+            long_ms=lease_ms * 3 // 2,
+        ),
+        deployed_at=rng.randrange(duration),
+        history_max_count=rng.choice([100_000, 100_000, 8]),
+        max_batch=rng.choice([4_000, 4_000, 20, 3]),
+        commit_inputs_ms=rng.choice([60_000, 5_000]),
+    )
+    return Plan(seed=seed, duration=duration, menu=draw_menu(rng), shape=shape)
+
+
+def run_plan(plan: Plan, *, audit: bool = True, verbose: bool = False) -> Outcome:
+    """Runs one plan."""
+    began = time.process_time()
+    world = World(plan.seed)
+    if verbose:
+        world.verbose = print
+    site = Site(world, plan.shape)
+    chaos = Chaos(site, plan.menu)
+    violation: Violation | None = None
+    error: BaseException | None = None
+    settled_s = 0.0
+    with quiet(world):
+        try:
+            site.start()
+            world.run(plan.duration)
+            chaos.stop()
+            settled_s = _settle(site)
+            _rest(site)
+            check_end(site, audit=audit)
+        except Violation as found:
+            violation = found
+        except Exception as raised:  # noqa: BLE001 - a fault of the product or of the simulation: both are told
+            error = raised
+        tail = world.tail()
+        digest = world.digest()
+        _let_go(site)
+    return Outcome(
+        seed=plan.seed,
+        digest=digest,
+        simulated_s=world.now / SECOND,
+        took_s=time.process_time() - began,
+        steps=world.steps,
+        jobs=len(site.oracle.jobs),
+        events=site.oracle.events,
+        faults=chaos.injected,
+        settled_s=settled_s,
+        seen=world.seen,
+        violation=violation,
+        error=error,
+        tail=tail,
+    )
+
+
+def run_seed(seed: int, duration_s: int, *, audit: bool = True, verbose: bool = False) -> Outcome:
+    """Runs one seed."""
+    return run_plan(draw_plan(seed, duration_s), audit=audit, verbose=verbose)
+
+
+def _settle(site: Site) -> float:
+    """After the last fault: everything that is due ends. Returns the seconds that took. Raises Violation."""
+    world, healed = site.world, site.world.now
+    last_due = (site.load.last_due_ms - EPOCH_MS) * 1000
+    deadline = max(world.now, last_due) + SETTLE
+    while True:
+        if world.now >= last_due and _is_settled(site):
+            return (world.now - max(healed, last_due)) / SECOND
+        if world.now >= deadline:
+            open_jobs = [f"{job.job_id} {job.status}" for job in site.oracle.jobs.values() if not job.is_over]
+            raise Violation(
+                "all ends", f"{SETTLE // SECOND} s after the last fault: {open_jobs[:5]} ({len(open_jobs)})"
+            )
+        world.run(world.now + SECOND)
+
+
+def _is_settled(site: Site) -> bool:
+    if any(not job.is_over for job in site.oracle.jobs.values()):
+        return False
+    for number in range(site.topology.partitions):
+        row = site.oracle.position(number)
+        log = site.broker.log((site.topology.commands.name, number))
+        followups = site.broker.log((site.topology.followups.name, number))
+        wanted = log.end or followups.end
+        if wanted and (row is None or row.commands_offset < log.end or row.followups_offset < _readable(followups)):
+            return False
+    return True
+
+
+def _readable(log: PartitionLog) -> int:
+    """The offset after the last record that a reader of committed ones is given."""
+    return next((record.at + 1 for record in reversed(log.records) if record.state == COMMITTED), 0)
+
+
+def _rest(site: Site) -> None:
+    """Lets what still runs come to its end, and commits what was only read."""
+    site.world.run(site.world.now + 70 * SECOND)
+    ready = [number for node in site.schedulers if node.engine for number in node.engine.status().ready]
+    if sorted(ready) != list(range(site.topology.partitions)):
+        raise Violation("all partitions owned", f"ready are {sorted(ready)}")
+
+
+def _let_go(site: Site) -> None:
+    """Ends all processes, so that nothing of them is left in this one."""
+    for node in site.nodes:
+        node.on_gone = None
+        if node.process is not None:
+            node.process.kill()
+
+
+def _numbers(text: str) -> Iterator[int]:
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)
+
+
+def run_many(seeds: Iterable[int], duration_s: int, *, audit: bool, verbose: bool) -> int:
+    """Runs seeds one after the other, tells of each, and returns how many failed."""
+    total: Counter[str] = Counter()
+    failed: list[int] = []
+    simulated = took = 0.0
+    for seed in seeds:
+        outcome = run_seed(seed, duration_s, audit=audit, verbose=verbose)
+        total += outcome.seen
+        simulated += outcome.simulated_s
+        took += outcome.took_s
+        print(
+            f"seed {seed:<6} {'ok  ' if outcome.ok else 'FAIL'} {outcome.jobs:>4} jobs {outcome.events:>5} events "
+            f"{outcome.faults:>4} faults, settled in {outcome.settled_s:>4.0f} s, {outcome.simulated_s:>5.0f} s in "
+            f"{outcome.took_s:.2f} s, {outcome.digest[:12]}",
+            flush=True,
+        )
+        if not outcome.ok:
+            failed.append(seed)
+            print(outcome.tail)
+            print(f"seed {seed}: {outcome.violation or repr(outcome.error)}")
+            print(f"  menu: {draw_plan(seed, duration_s).menu}", flush=True)
+    print(f"{simulated:.0f} simulated seconds in {took:.0f} s: {simulated / max(took, 1e-9):.0f} times real time")
+    for what, count in sorted(total.items()):
+        print(f"  {count:>7} {what}")
+    if failed:
+        print(f"failed: {','.join(map(str, failed))}")
+    return len(failed)
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", default="1-20", help="seeds, such as 1-300,777")
+    parser.add_argument("--seconds", type=int, default=2_000, help="virtual seconds of faults")
+    parser.add_argument("--no-audit", action="store_true", help="leave the product's own audit out")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print every event")
+    given = parser.parse_args()
+    failed = run_many(_numbers(given.seeds), given.seconds, audit=not given.no_audit, verbose=given.verbose)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""An installation in a simulated world: a cluster, schedulers, workers, users, and the oracle beside them."""
+
+from dataclasses import dataclass, field
+
+from mainspring.processors.core import QueueRules, Rules
+from mainspring.processors.core.strategies import (
+    AgingPriorityStrategy,
+    EarliestDeadlineFirstStrategy,
+    FIFOStrategy,
+    PriorityStrategy,
+)
+from mainspring.processors.engine.options import EngineOptions
+from mainspring.schemas import Codec
+from mainspring.topics import Topology
+from mainspring.workers.registry import Registry
+from tests.sim.executor import Ledger
+from tests.sim.jobs import KNOWN, LATER, registry
+from tests.sim.kafka import BrokerSettings, ClientSettings, SimBroker
+from tests.sim.load import Load, LoadShape
+from tests.sim.node import Node
+from tests.sim.oracle import Oracle
+from tests.sim.process import Process
+from tests.sim.scheduler_node import SchedulerNode
+from tests.sim.worker_node import WorkerNode, WorkerShape
+from tests.sim.world import SECOND, World
+
+__all__ = ["CODEC", "Site", "SiteShape"]
+
+CODEC = Codec.embedded()
+_REGISTRIES = {True: registry(KNOWN, LATER), False: registry(KNOWN)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteShape:
+    """How large an installation is, and how it is tuned."""
+
+    partitions: int = 4
+    work_partitions: int = 4
+    schedulers: int = 2
+    workers: int = 2
+    on_disk: bool = True
+    worker: WorkerShape = field(default_factory=WorkerShape)
+    load: LoadShape = field(default_factory=LoadShape)
+    deployed_at: int = 60 * SECOND
+    """When workers begin to know the later name."""
+    history_max_count: int = 100_000
+    max_batch: int = 4_000
+    commit_inputs_ms: int = 60_000
+
+
+class Site:
+    """Everything of one run."""
+
+    def __init__(self, world: World, shape: SiteShape) -> None:
+        self.world = world
+        self.shape = shape
+        self.topology = Topology(
+            prefix="sim.",
+            queues=("default", "fifo"),
+            partitions=shape.partitions,
+            work_partitions=shape.work_partitions,
+        )
+        self.settings = BrokerSettings(world=world)
+        self.broker = SimBroker(world, self.settings)
+        for topic in self.topology.all():
+            self.broker.create_topic(topic.name, topic.partitions)
+        self.ledger = Ledger()
+        self.oracle = Oracle(world, self.broker, self.topology, CODEC)
+        self.load = Load(world, self.broker, self.topology, CODEC, shape.load)
+        self.schedulers = [self._scheduler(chr(ord("a") + number)) for number in range(shape.schedulers)]
+        self.workers = [self._worker(f"worker-{number}") for number in range(shape.workers)]
+        self.nodes: list[Node] = [*self.schedulers, *self.workers]
+
+    def start(self) -> None:
+        """Everything begins, in no particular order."""
+        for node in self.nodes:
+            self.world.after(self.world.rng.randrange(2 * SECOND), node.start)
+        self.load.start()
+
+    def _scheduler(self, slot: str) -> SchedulerNode:
+        shape, rng = self.shape, self.world.rng
+        strategies = [PriorityStrategy(), AgingPriorityStrategy(age_rate=0.1), EarliestDeadlineFirstStrategy()]
+        rules = Rules(
+            queues={
+                "default": QueueRules(strategy=strategies[self.world.seed % len(strategies)]),
+                "fifo": QueueRules(strategy=FIFOStrategy(), tenant_weights={"a": 2.0}),
+            },
+            partitions=shape.partitions,
+            lease_ms=shape.worker.lease_ms,
+            history_max_count=shape.history_max_count,
+            unknown_name_after_ms=30_000,
+        )
+        del rng
+        return SchedulerNode(
+            self.world,
+            self.broker,
+            self.topology,
+            CODEC,
+            rules,
+            slot,
+            settings=ClientSettings(
+                group=self.topology.group("scheduler"), changelog=self.topology.scheduler_changelog.name
+            ),
+            options=EngineOptions(max_batch=shape.max_batch, commit_inputs_ms=shape.commit_inputs_ms),
+            on_disk=shape.on_disk,
+        )
+
+    def _worker(self, name: str) -> WorkerNode:
+        node = WorkerNode(
+            self.world,
+            self.broker,
+            self.topology,
+            CODEC,
+            name,
+            shape=self.shape.worker,
+            ledger=self.ledger,
+            registry=self._registry,
+        )
+        node.on_born.append(self._watch_silence)
+        return node
+
+    def _registry(self) -> Registry:
+        return _REGISTRIES[self.world.now >= self.shape.deployed_at]
+
+    def _watch_silence(self, process: Process) -> None:
+        """Notes when a worker is out of contact, for the overlaps that this excuses."""
+        book = self.ledger.silences.setdefault(process.name, [])
+        since: list[int] = []
+
+        def begun() -> None:
+            if not since:
+                since.append(self.world.now)
+
+        def over() -> None:
+            if since:
+                book.append((since.pop(), self.world.now))
+
+        process.on_silence.append(begun)
+        process.on_return.append(over)
+        process.on_death.append(over)
