@@ -112,8 +112,8 @@ class SchedulerSection(Section):
     slot: str | None = None
     """Stable name of this process among the schedulers (a StatefulSet's ordinal); by default host name and a number."""
     tables: Literal["rocksdb", "memory"] = "rocksdb"
-    """Where the tables are kept beside their changelog: on disk, so that memory stays flat and a restart reads only what
-    is new, or in memory."""
+    """Where the tables are kept beside their changelog: on disk, so that memory stays flat and a restart reads
+    only what is new, or in memory."""
     state_dir: Path | None = None
     """Directory of the tables on disk, a cache that may be lost; by default `mainspring` in the user's state directory
     (`XDG_STATE_HOME`)."""
