@@ -72,6 +72,22 @@ def test_an_aborted_transaction_is_decided_again_from_the_committed_state(kafka:
         assert_each_lived_once(here)
 
 
+def test_an_abort_that_breaks_the_producer_costs_a_producer_and_nothing_else(kafka: str, prefix: str) -> None:
+    with installation(kafka, prefix) as here:
+        faults = Faults()
+        here.engine(kafka=faulty(here.connection, here.topology, faults))
+        here.helpers.append(FakeWorker(here.connection, here.topology))
+        here.ready()
+        faults.once("before", "flush", failing(FaultKind.ABORT))
+        faults.once("before", "abort", failing(FaultKind.FATAL, "INVALID_TXN_STATE"))
+
+        here.submit(JOBS)
+        here.until(lambda: len(here.events(JobCompleted)) == len(JOBS))
+
+        assert faults.calls.count("abort") == 1
+        assert_each_lived_once(here)
+
+
 def test_a_call_that_may_be_repeated_is_repeated(kafka: str, prefix: str) -> None:
     with installation(kafka, prefix) as here:
         faults = Faults()

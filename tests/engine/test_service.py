@@ -150,7 +150,7 @@ def test_a_scheduler_that_was_shut_out_begins_anew_by_itself(kafka: str, prefix:
 def test_a_scheduler_that_is_shut_out_again_and_again_gives_up(kafka: str, prefix: str, tmp_path: Path) -> None:
     with installation(kafka, prefix, partitions=1) as here:
         faults = Faults()
-        faults.before["begin"] = failing(FaultKind.FATAL, "_FENCED")
+        faults.before["begin"] = failing(FaultKind.FENCED, "_FENCED")
         clock = FastClock()
         scheduler = Scheduler(
             here.config(slot="a", state_dir=tmp_path), kafka=faulty(here.connection, here.topology, faults), clock=clock

@@ -99,7 +99,10 @@ class Transactor:
         try:
             self._again(output.abort)
         except TransactionError as error:
-            self._raise_fatal(error)
+            # An abort that overtakes the producer's own first request of the transaction breaks the producer, not more:
+            # nobody asked for a commit, so a new one of the same id can take its place.
+            if error.kind is not FaultKind.FATAL:
+                self._raise_fatal(error)
             self._replace("abort")
         return Outcome.ABORTED, reason
 
@@ -138,9 +141,10 @@ class Transactor:
     def _raise_fatal(self, error: TransactionError) -> None:
         if error.kind is FaultKind.DENIED:
             raise DeniedError(f"{error.code}: {error.detail}") from error
-        if error.kind is not FaultKind.FATAL:
+        if error.kind not in (FaultKind.FATAL, FaultKind.FENCED):
             return
-        metrics.FENCED.labels(role="scheduler").inc()
+        if error.kind is FaultKind.FENCED:
+            metrics.FENCED.labels(role="scheduler").inc()
         raise FatalKafkaError(
             f"the producer {self.transactional_id} cannot go on: {error.code}: {error.detail}. If another process runs "
             "under the same slot, give each its own"

@@ -59,7 +59,9 @@ def kind_of(error: KafkaError) -> FaultKind:
     """What an error of the client asks for."""
     if error.code() in DENIED_CODES:
         return FaultKind.DENIED
-    if error.fatal() or error.code() in FENCED_CODES:
+    if error.code() in FENCED_CODES:
+        return FaultKind.FENCED
+    if error.fatal():
         return FaultKind.FATAL
     if error.txn_requires_abort():
         return FaultKind.RECORD if error.code() in RECORD_CODES else FaultKind.ABORT
