@@ -1,11 +1,14 @@
 """Client configurations: what they promise, what users may change, what they may not."""
 
+import logging
+import time
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
 
 from mainspring.topics import PROTECTED_OPTIONS, Connection, ProtectedOptionError
+from mainspring.topics.lines import Repeats
 
 SILENT = {"log_level": 0}
 
@@ -53,7 +56,7 @@ def test_options_for_the_other_kind_of_client_stay_out() -> None:
     assert connection.producer_config().keys() >= {"linger.ms", "socket.timeout.ms"}
     assert "fetch.min.bytes" not in connection.producer_config()
     assert "linger.ms" not in connection.consumer_config()
-    assert connection.admin_config() == {"bootstrap.servers": "h:1", "socket.timeout.ms": 9}
+    assert connection.admin_config().keys() == {"bootstrap.servers", "logger", "socket.timeout.ms"}
 
 
 def test_librdkafka_takes_the_configurations_as_they_are(capfd: pytest.CaptureFixture[str]) -> None:
@@ -63,6 +66,35 @@ def test_librdkafka_takes_the_configurations_as_they_are(capfd: pytest.CaptureFi
     Consumer(connection.consumer_config(**SILENT, **{"group.id": "g"})).close()
 
     assert "CONFWARN" not in capfd.readouterr().err
+
+
+def test_what_librdkafka_has_to_say_goes_to_the_log_of_the_process(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    # given an address where nobody listens
+    producer = Producer(Connection("127.0.0.1:1").producer_config())
+
+    # when
+    deadline = time.monotonic() + 30
+    while not caplog.records and time.monotonic() < deadline:
+        producer.poll(0.1)
+
+    # then
+    assert {record.name for record in caplog.records} == {"mainspring.librdkafka"}
+    assert "rdkafka" not in capfd.readouterr().err
+
+
+def test_what_librdkafka_repeats_is_said_once() -> None:
+    repeats = Repeats()
+
+    def is_said(line: str) -> bool:
+        return repeats.filter(
+            logging.LogRecord("librdkafka", logging.ERROR, "", 0, "%s [%s] %s", ("F", "c", line), None)
+        )
+
+    assert is_said("a:9: refused (after 0ms in state CONNECT)")
+    assert not is_said("a:9: refused (after 1ms in state CONNECT)")
+    assert is_said("b:9: refused (after 0ms in state CONNECT)")
 
 
 @pytest.mark.parametrize(

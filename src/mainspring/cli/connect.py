@@ -1,5 +1,7 @@
 """How a command reaches the cluster: quietly, and with a clear word at once when nobody answers."""
 
+import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mainspring.cli.errors import CliError
@@ -20,16 +22,18 @@ def connection_of(settings: "Settings") -> "Connection":
 
     What it has to say reaches the user as an error of the command, not as lines between the data.
     """
-    from mainspring.topics import Connection
+    if settings.log.level == "debug":
+        from mainspring.telemetry import configure_logging
 
-    class Quiet(Connection):
-        __slots__ = ()
+        configure_logging(style=settings.log.format, level="debug")
+        return settings.connection()
+    return replace(settings.connection(), logger=_unheard())
 
-        def _merge(self, defaults: dict[str, Any], own: dict[str, Any], foreign: frozenset[str]) -> dict[str, Any]:
-            return super()._merge(defaults | {"log_level": 0}, own, foreign)
 
-    given = settings.connection()
-    return given if settings.log.level == "debug" else Quiet(given.bootstrap, given.options)
+def _unheard() -> logging.Logger:
+    logger = logging.Logger("librdkafka", logging.CRITICAL + 1)  # noqa: LOG001 - not of the registry: of this command
+    logger.addHandler(logging.NullHandler())
+    return logger
 
 
 def reach(settings: "Settings") -> "Connection":

@@ -1,7 +1,6 @@
 """What a client needs to know, and where it comes from."""
 
 import getpass
-import logging
 import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,10 +13,7 @@ from mainspring.topics import Connection, Topology
 if TYPE_CHECKING:
     from mainspring.settings import Settings
 
-__all__ = ["LIBRARY_LOG", "ClientConfig", "default_actor"]
-
-LIBRARY_LOG = logging.getLogger("mainspring.client.librdkafka")
-"""Where the Kafka library says what it would else write to stderr."""
+__all__ = ["ClientConfig", "default_actor"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,6 @@ from typing import Any
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from mainspring.client.config import LIBRARY_LOG
 from mainspring.client.errors import EventsUnavailableError
 from mainspring.client.patience import patiently
 from mainspring.client.steps import Steps, fail, fulfil, wait
@@ -45,7 +44,7 @@ class Ends:
         *,
         timeout_s: float = REQUEST_S,
     ) -> None:
-        self._make_admin: Callable[[], AdminClient] = lambda: AdminClient(config, logger=LIBRARY_LOG)
+        self._make_admin: Callable[[], AdminClient] = lambda: AdminClient(config)
         self._admin: AdminClient | None = None
         self._topic = topic
         self._commands = commands

@@ -8,7 +8,6 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from mainspring.client.config import LIBRARY_LOG
 from mainspring.client.errors import ClientClosedError, NotDeliveredError
 from mainspring.client.steps import fail, fulfil
 from mainspring.topics.headers import Headers
@@ -40,7 +39,7 @@ class Outbox:
     """Sends single commands with little delay. `send` may be called from any thread and never blocks."""
 
     def __init__(self, config: dict[str, Any], topic: str) -> None:
-        self._producer = Producer(config, logger=LIBRARY_LOG)
+        self._producer = Producer(config)
         self._topic = topic
         self._changed = threading.Condition()
         self._outstanding = 0
@@ -113,7 +112,7 @@ class BulkOutbox:
 
     def __init__(self, config: dict[str, Any], topic: str) -> None:
         # Only failures are reported: a report for each of a million successes would cost more than sending them.
-        self._producer = Producer({**config, "delivery.report.only.error": True}, logger=LIBRARY_LOG)
+        self._producer = Producer({**config, "delivery.report.only.error": True})
         self._topic = topic
         self._lock = threading.Lock()
         self._failed: list[tuple[bytes, str]] = []

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from confluent_kafka import Consumer
 
-from mainspring.client.config import LIBRARY_LOG, ClientConfig
+from mainspring.client.config import ClientConfig
 from mainspring.client.ends import Ends
 from mainspring.client.errors import ClientClosedError, EventsUnavailableError, ForkedClientError
 from mainspring.client.outbox import BulkOutbox, Envelope, Outbox, OutboxFullError
@@ -170,7 +170,7 @@ class Wire:
             "group.id": self._config.topology.group("client"),
             "queued.min.messages": 20_000,
         }
-        return Consumer(self._config.connection.consumer_config(**own), logger=LIBRARY_LOG)
+        return Consumer(self._config.connection.consumer_config(**own))
 
     def decode(self, data: bytes) -> JobEvent | None:
         """The event; None for one of a kind that this version does not know."""

@@ -1,5 +1,6 @@
 """How to reach a cluster, and the client configurations that the guarantees ask for."""
 
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mainspring.topics.errors import ProtectedOptionError
+from mainspring.topics.lines import LIBRARY_LOG
 from mainspring.topics.partitioner import PARTITIONER
 from mainspring.topics.topology import INTERNAL_MAX_BYTES
 
@@ -104,11 +106,13 @@ _SECRET = re.compile(r"password|secret|token|key\.pem|oauthbearer\.config|sasl\.
 class Connection:
     """The way to a cluster: bootstrap servers and librdkafka options of the user, such as those for TLS and SASL.
 
-    Raises `ProtectedOptionError` for an option that the guarantees rest on. The options do not show in `repr`.
+    `logger` takes librdkafka's own lines. Raises `ProtectedOptionError` for an option that the guarantees rest on. The
+    options do not show in `repr`.
     """
 
     bootstrap: str
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    logger: logging.Logger = field(default=LIBRARY_LOG, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for option in self.options:
@@ -158,4 +162,4 @@ class Connection:
     def _merge(self, defaults: dict[str, Any], own: dict[str, Any], foreign: frozenset[str]) -> dict[str, Any]:
         """Joins the layers; librdkafka warns of options that are for another kind of client, so those stay out."""
         given = {name: value for name, value in self.options.items() if name not in foreign}
-        return {"bootstrap.servers": self.bootstrap, **defaults, **own, **given}
+        return {"bootstrap.servers": self.bootstrap, "logger": self.logger, **defaults, **own, **given}

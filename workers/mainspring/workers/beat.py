@@ -97,6 +97,8 @@ class Beater:
 
 
 def _guard(config: WorkerConfig, reporter: Reporter, options: dict[str, Any]) -> StallGuard | None:
+    # The side process has no log of its own; what its connection meets, that of the worker tells.
+    plain = {name: value for name, value in options.items() if name != "logger"} | {"log_level": 0}
     setup = {
         "worker_id": reporter.worker_id,
         "incarnation": reporter.incarnation,
@@ -104,7 +106,7 @@ def _guard(config: WorkerConfig, reporter: Reporter, options: dict[str, Any]) ->
         "header": config.codec.encode(reporter.heartbeat([]))[:HEADER_BYTES].hex(),
         "heartbeat_ms": config.heartbeat_ms,
         "stall_ms": config.stall_ms,
-        "producer": options,
+        "producer": plain,
     }
     try:
         return StallGuard(setup)

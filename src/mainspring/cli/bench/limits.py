@@ -68,10 +68,8 @@ def _submit(settings: "Settings") -> "Envelope":
 def _produce(settings: "Settings", topic: str, submit: "Envelope", records: int) -> float:
     from confluent_kafka import Producer
 
-    from mainspring.client.config import LIBRARY_LOG
-
     own = {"linger.ms": 50, "batch.size": 1_000_000, "batch.num.messages": 100_000, "delivery.report.only.error": True}
-    producer = Producer(settings.connection().producer_config(**own), logger=LIBRARY_LOG)
+    producer = Producer(settings.connection().producer_config(**own))
     value, headers = submit.value, list(submit.headers)
     # Connecting and getting a producer id are no part of it.
     _try_produce(producer, topic, value, b"", headers)
@@ -96,10 +94,8 @@ def _try_produce(producer: Any, topic: str, value: bytes, key: bytes, headers: l
 def _consumer(settings: "Settings", topic: str, group: str) -> Any:
     from confluent_kafka import Consumer, TopicPartition
 
-    from mainspring.client.config import LIBRARY_LOG
-
     own = {"group.id": f"{settings.topics.prefix}{group}", "fetch.queue.backoff.ms": 10}
-    consumer = Consumer(settings.connection().consumer_config(**own), logger=LIBRARY_LOG)
+    consumer = Consumer(settings.connection().consumer_config(**own))
     consumer.assign([TopicPartition(topic, number, 0) for number in range(settings.topics.partitions)])
     return consumer
 
@@ -130,12 +126,10 @@ def _consume(settings: "Settings", topic: str, records: int) -> float:
 def _copy(settings: "Settings", source: str, target: str, records: int) -> float:
     from confluent_kafka import Producer, TopicPartition
 
-    from mainspring.client.config import LIBRARY_LOG
-
     consumer = _consumer(settings, source, "raw-copy")
     name = f"{settings.topics.prefix}scheduler.raw-copy"
     own = {"transactional.id": name, "linger.ms": 5, "retry.backoff.ms": 2, "retry.backoff.max.ms": 50}
-    producer = Producer(settings.connection().producer_config(**own), logger=LIBRARY_LOG)
+    producer = Producer(settings.connection().producer_config(**own))
     producer.init_transactions(_CALL_S)
     batch = _read(consumer, _BATCH)
     left = records
