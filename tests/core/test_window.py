@@ -1,5 +1,7 @@
 """The dispatch window: learns from answers, counts from rows, never stands still."""
 
+from dataclasses import replace
+
 import pytest
 
 from mainspring.processors.core import QueueRules, Rules
@@ -52,6 +54,41 @@ def test_after_a_decline_each_claim_makes_room_for_itself_and_no_more() -> None:
     for job_id in ("job-1", "job-2", "job-3"):
         partition.claim(job_id)
     assert window(partition) == 5
+
+
+LARGE = Rules(window_start=8, window_max=64, window_calm=4, grow_within_ms=400)
+
+
+@pytest.mark.parametrize(
+    ("rules", "answered_ms", "size"),
+    [
+        pytest.param(LARGE, 400, 24, id="in time"),
+        pytest.param(LARGE, 401, 8, id="late: offers lie in front of the workers"),
+        pytest.param(replace(LARGE, window_calm=8), 401, 10, id="late, but small until it has grown"),
+    ],
+)
+def test_late_claims_grow_only_a_small_window(rules: Rules, answered_ms: int, size: int) -> None:
+    partition = with_jobs(100, rules).dispatch()
+    first = offered(partition)
+    partition.later(answered_ms)
+    for job_id in first:
+        partition.claim(job_id)
+    assert window(partition) == size
+
+
+@pytest.mark.parametrize(
+    ("rules", "size"),
+    [
+        pytest.param(replace(LARGE, window_calm=2), 4, id="halved once for all of them"),
+        pytest.param(replace(LARGE, window_calm=6), 6, id="no further than to where it is calm"),
+        pytest.param(replace(LARGE, window_calm=8), 8, id="a small one stays"),
+    ],
+)
+def test_offers_that_must_be_renewed_halve_a_large_window(rules: Rules, size: int) -> None:
+    partition = with_jobs(100, rules).dispatch()
+    partition.later(rules.renew_min_ms).tick()
+    assert len(offered(partition)) == 8, "all eight are offered once more"
+    assert window(partition) == size
 
 
 def test_claims_that_waited_for_a_slot_do_not() -> None:

@@ -88,6 +88,7 @@ class Dispatcher:
                 parked_since_ms=dispatch.parked_since_ms,
             ),
         )
+        queue.window.unanswered(now.mono_ms)
         if queue.declared:
             self._send(queue, renewed, now)
         self._indexes.renew(renewed, now)
@@ -116,10 +117,11 @@ class Dispatcher:
             raise MissingStateError(job_id)
         return state
 
-    def started(self, state: JobState, *, free_slot: bool) -> None:
-        """A claim was confirmed."""
+    def started(self, offered: JobState, now: Now, *, free_slot: bool) -> None:
+        """A claim was confirmed; `offered` is the row as it was before."""
         if free_slot:
-            self._indexes.queue(state.queue).window.claimed_with_room()
+            answered_ms = now.wall_ms - offered.dispatch.offered_at_ms
+            self._indexes.queue(offered.queue).window.claimed_with_room(answered_ms)
 
     def wake_mono_ms(self, now: Now) -> int | None:
         """When a queue may offer: now where a window has room, else at its next probe."""

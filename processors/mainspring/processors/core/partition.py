@@ -208,7 +208,7 @@ class PartitionCore:
     def _claim(self, claim: AttemptClaimed, cause: Cause, now: Now) -> None:
         before, after = self._decide(claim.job_id, claim, cause, now)
         if before is not None and after is not None and before is not after and after.status is JobStatus.RUNNING:
-            self._dispatcher.started(after, free_slot=claim.free_slot)
+            self._dispatcher.started(before, now, free_slot=claim.free_slot)
 
     def _decline(self, decline: OfferDeclined, cause: Cause, now: Now) -> None:
         before, after = self._decide(decline.job_id, decline, cause, now)

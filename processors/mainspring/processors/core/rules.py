@@ -72,7 +72,15 @@ class Rules:
     """Bound of that window, however free the workers are."""
 
     window_cut_ms: int = 300
-    """Declines halve the window at most once in this time: a burst of them is one piece of news."""
+    """Declines and unanswered offers halve the window at most once in this time: a burst is one piece of news."""
+
+    grow_within_ms: int = 400
+    """A claim that came later than this after its offer no longer grows a window of more than `window_calm`: offers lie
+    in front of the workers, and with more of them they would be renewed before they are answered."""
+
+    window_calm: int = 256
+    """A window up to this size grows however late its claims are, and is not cut for them: where every round trip is
+    slow, too."""
 
     probe_ms: int = 1_000
     """With a full window, one job is offered regardless after this long without an offer: slots may have come back."""
@@ -82,7 +90,14 @@ class Rules:
         for name in ("partitions", "lease_ms", "park_min_ms", "renew_min_ms", "window_start", "window_max", "probe_ms"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)!r}")
-        for name in ("history_max_count", "history_max_age_ms", "unknown_name_after_ms", "window_cut_ms"):
+        for name in (
+            "history_max_count",
+            "history_max_age_ms",
+            "unknown_name_after_ms",
+            "window_cut_ms",
+            "grow_within_ms",
+            "window_calm",
+        ):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must not be negative, and is {getattr(self, name)!r}")
 

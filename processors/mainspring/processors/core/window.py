@@ -1,8 +1,9 @@
 """How much of a queue may be in flight: a window of offers and runs, which finds its size like a TCP window does.
 
 Whether workers have room is learned from their answers alone. A claim that found a free slot says there is more, so the
-window grows; a decline for lack of slots says there is less, so it halves, once per burst. What is in flight is counted
-from the rows, never by messages: an offer that nobody answers is renewed and still counted once.
+window grows; a decline for lack of slots says there is less, so it halves, once per burst. So does an offer that nobody
+answers in time, and a late claim does not grow it: slots may be plenty while the time to read so many offers is not.
+What is in flight is counted from the rows, never by messages: a renewed offer is still counted once.
 
 A full window still lets something through. An attempt that ended has freed a slot, so one job may follow it; and
 after a while without an offer one job probes, or a window that shrank beside long jobs would never learn of a new
@@ -70,15 +71,18 @@ class DispatchWindow:
         """A slot is free somewhere: one job may follow."""
         self._credits += 1
 
-    def claimed_with_room(self) -> None:
+    def claimed_with_room(self, answered_ms: int) -> None:
         """A claim found a free slot on arrival. Grows the window, if it is the window that holds jobs back.
+
+        `answered_ms`: how long after its offer it came. Slots may be plenty while the worker's loop, or ours, is what
+        takes the time; a window that grew on would only make a longer queue of offers, each renewed before its turn.
 
         A window that nothing strains says nothing about the workers, so it does not grow. One that was halved below
         what runs resumes from there: what runs is known to have room. Until the next decline each claim then makes
         room for two, or long runs would eat the growth and offers would trickle out one at a time: ten new workers
         beside ten with long jobs are found within a second, and by a growth of one in more than ten.
         """
-        if not self._limited:
+        if not self._limited or (answered_ms > self._rules.grow_within_ms and self.size > self._rules.window_calm):
             return
         if self.size < self.running:
             self.size = float(self.running)
@@ -87,7 +91,15 @@ class DispatchWindow:
 
     def declined_for_slots(self, now_ms: int) -> None:
         """A worker had no slot in time. Halves the window, once for all declines of the same moment."""
+        self._cut(now_ms, 1.0)
+
+    def unanswered(self, now_ms: int) -> None:
+        """An offer had to be renewed: more are out than are read in time, or a worker died. Halves a large window."""
+        if self.size > self._rules.window_calm:
+            self._cut(now_ms, float(self._rules.window_calm))
+
+    def _cut(self, now_ms: int, least: float) -> None:
         if self._cut_at_ms is None or now_ms - self._cut_at_ms >= self._rules.window_cut_ms:
-            self.size = max(1.0, self.size / 2)
+            self.size = max(least, self.size / 2)
             self._searching = False
             self._cut_at_ms = now_ms
