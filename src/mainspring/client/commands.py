@@ -28,6 +28,7 @@ from mainspring.topics.headers import command_headers
 __all__ = ["Arguments", "CommandMaker", "OtherTerms", "Submission", "Terms", "check_reason", "to_options"]
 
 _new_submit = quick(SubmitJob)
+_new_envelope = quick(Envelope)
 
 Arguments = Mapping[str, object] | Sequence[object] | None
 
@@ -120,7 +121,8 @@ class CommandMaker:
             value = self._encode(command)
         except UnwritableRecordError as error:
             raise InvalidJobError(RejectCode.INVALID_FIELD, error.field, error.why) from error
-        return Envelope(job_id, job_id.encode(), value, command_headers(command, self._source, current_trace()))
+        headers = command_headers(command, self._source, current_trace())
+        return _new_envelope(job_id=job_id, key=job_id.encode(), value=value, headers=headers)
 
     def _command_id(self) -> str:
         return f"{self._series}.{next(self._number)}"

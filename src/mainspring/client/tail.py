@@ -258,6 +258,12 @@ class EventTail:
         return resolutions
 
     def _tell(self, watch: Watch | None, message: Message, offset: int) -> list[Resolution]:
+        if not self._twins:
+            # Nearly always: one handle per job.
+            if watch is None or not (watch.joined or watch.kept is not None):
+                return []
+            event = self._decode(cast(bytes, message.value()))
+            return [] if event is None else watch.hear(event, offset)
         twins = self._twins.get(cast(bytes, message.key()), ())
         told = [one for one in (watch, *twins) if one is not None and (one.joined or one.kept is not None)]
         if not told:
