@@ -23,9 +23,12 @@ from mainspring.schemas import (
     SubmitJob,
     UnreadableRecordError,
 )
+from mainspring.schemas.build import quick
 from mainspring.topics import Topology, partition_for
 
 __all__ = ["Intake", "IntakeContext"]
+
+_new_cause = quick(Cause)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +75,13 @@ class Intake:
         """Gives records of one topic to the core, in order. Raises `RecordError` for one that makes the core fail."""
         source = self._sources[topic]
         expected = self._types[topic]
+        partition = self._partition
         take = self._take_report if source is CauseSource.ATTEMPTS else self._take_command
         for received in records:
             record = self._read(received, expected, now)
             if record is None:
                 continue
-            cause = Cause(source=source, partition=self._partition, offset=received.offset())
+            cause = _new_cause(source=source, partition=partition, offset=received.offset())
             try:
                 take(core, record, received, cause, now)
             except Exception as error:

@@ -32,7 +32,7 @@ Slots = Annotated[int, typer.Option(help="Attempts that the worker runs at once.
 Memory = Annotated[bool, typer.Option("--memory", help="Keep the scheduler's tables in memory, not in RocksDB.")]
 Records = Annotated[int, typer.Option(help="Records with which the bare clients are measured.", min=1, metavar="N")]
 
-_PARTITIONS, _SLOTS, _RECORDS = 4, 10_000, 50_000
+_PARTITIONS, _SLOTS, _RECORDS = 4, 2_000, 50_000
 
 
 @app.command()

@@ -37,7 +37,7 @@ class Plan:
     """How the installation is laid out."""
 
     partitions: int = 4
-    slots: int = 10_000
+    slots: int = 2_000
     """Attempts that the worker runs at once: enough that it never declines."""
     rocksdb: bool = True
     """Whether the scheduler keeps its tables in RocksDB, as an installation does, or in memory."""

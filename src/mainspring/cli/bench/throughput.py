@@ -1,7 +1,7 @@
 """Jobs per second from submit to result, and what each costs in CPU time."""
 
 from mainspring.cli.bench.limits import measure_limits
-from mainspring.cli.bench.load import run_through
+from mainspring.cli.bench.load import many_handles, run_through
 from mainspring.cli.bench.report import Figure, Report
 from mainspring.cli.bench.site import Site
 
@@ -14,7 +14,7 @@ def measure(site: Site, jobs: int, warm_up: int, records: int) -> Report:
     """Runs `jobs` no-op jobs end to end, after a warm-up that the figures leave out."""
     limits = measure_limits(site, records)
     site.start()
-    with site.client() as client:
+    with many_handles(), site.client() as client:
         run_through(client, warm_up)
         bytes_before = site.log_bytes()
         meter = site.meter(site.scheduler, site.worker)
