@@ -108,8 +108,6 @@ def client_options(topology: Topology, slot: str, **changes: Any) -> ClientOptio
     """The options of a scheduler's clients."""
     given: dict[str, Any] = {
         "group": topology.group("scheduler"),
-        "subscribed": topology.commands.name,
-        "inputs": (topology.followups.name, topology.attempts.name, topology.commands.name),
         "changelog": topology.scheduler_changelog.name,
         "client_id": topology.transactional_id(slot),
         "session_timeout_ms": 2_000,

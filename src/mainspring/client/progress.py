@@ -93,7 +93,6 @@ class Progress:
         "status",
         "submitted",
         "terminal",
-        "updated_at_ms",
         "worker_id",
     )
 
@@ -110,7 +109,6 @@ class Progress:
         self.spec: JobSpec | None = None
         self.due_at_ms: int | None = None
         self.started_at_ms: int | None = None
-        self.updated_at_ms: int | None = None
         self.worker_id: str | None = None
         self.error: AttemptError | None = None
         self.cancel_requested = False
@@ -125,7 +123,6 @@ class Progress:
         elif event.revision <= self.revision:
             return False
         self.revision = event.revision
-        self.updated_at_ms = event.decided_at_ms
         self._move(event)
         return True
 

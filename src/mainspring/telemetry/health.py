@@ -1,18 +1,15 @@
 """Is this process alive, ready, started? Named checks with reasons.
 
 Liveness asks only whether the process's own loops come round: a broker that cannot be reached must not restart every
-pod. A loop that turns but gets nothing done although there is something to do is told apart by `Loop.progress`.
+pod.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from threading import Lock
-from time import monotonic, time
 
-from mainspring.telemetry.metrics import LOOP_HEARTBEAT
-
-__all__ = ["Check", "Health", "Loop", "Probe", "Report"]
+__all__ = ["Check", "Health", "Probe", "Report"]
 
 # Why a check fails, in words for an operator; None when it is well.
 Check = Callable[[], str | None]
@@ -39,51 +36,10 @@ class Report:
         return {"probe": self.probe.value, "status": "ok" if self.ok else "failing", "checks": self.checks}
 
 
-class Loop:
-    """The pulse of one loop; any thread may read the ages.
-
-    Call `beat` each time it comes round, `working` when it has something to do, `progress` when it got something done.
-    """
-
-    def __init__(self, role: str, clock: Callable[[], float] = monotonic) -> None:
-        self.role = role
-        self._clock = clock
-        self._beat_at = clock()
-        self._pending_since: float | None = None
-        self._metric = LOOP_HEARTBEAT.labels(role=role)
-        self._metric.set(time())
-
-    def beat(self) -> None:
-        """The loop came round."""
-        self._beat_at = self._clock()
-        self._metric.set(time())
-
-    def working(self) -> None:
-        """There is something to do (lag, a due job); the clock of `stalled_s` starts unless it runs already."""
-        if self._pending_since is None:
-            self._pending_since = self._clock()
-
-    def progress(self) -> None:
-        """Something was done, or there is nothing to do."""
-        self._pending_since = None
-
-    @property
-    def age_s(self) -> float:
-        """Seconds since the last beat."""
-        return self._clock() - self._beat_at
-
-    @property
-    def stalled_s(self) -> float:
-        """Seconds for which there has been something to do without any of it being done; 0 when there is none."""
-        since = self._pending_since
-        return 0.0 if since is None else self._clock() - since
-
-
 class Health:
     """The named checks of one process, by probe. Thread-safe; a check that raises counts as failing with its error."""
 
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._lock = Lock()
         self._checks: dict[Probe, dict[str, Check]] = {probe: {} for probe in Probe}
 
@@ -98,14 +54,6 @@ class Health:
     def startup(self, name: str, check: Check) -> None:
         """Add a check that fails until the process has come up once (restore is done, for example)."""
         self._add(Probe.STARTUP, name, check)
-
-    def loop(self, role: str, *, max_age_s: float, max_stall_s: float | None = None) -> Loop:
-        """Watch a loop: alive while it comes round in `max_age_s`, ready while no work lies for `max_stall_s`."""
-        loop = Loop(role, self._clock)
-        self.live(f"{role} loop", lambda: _too_old(loop, max_age_s))
-        if max_stall_s is not None:
-            self.ready(f"{role} progress", lambda: _stalled(loop, max_stall_s))
-        return loop
 
     def report(self, probe: Probe) -> Report:
         """Run the checks of a probe. Readiness includes liveness: a process that hangs is not ready."""
@@ -130,13 +78,3 @@ def _run(check: Check) -> str | None:
         return check()
     except Exception as error:  # noqa: BLE001 - a broken check is a failing check, whatever broke it
         return f"check failed: {type(error).__name__}: {error}"
-
-
-def _too_old(loop: Loop, max_age_s: float) -> str | None:
-    age = loop.age_s
-    return None if age <= max_age_s else f"has not come round for {age:.1f} s (allowed: {max_age_s:g} s)"
-
-
-def _stalled(loop: Loop, max_stall_s: float) -> str | None:
-    stalled = loop.stalled_s
-    return None if stalled <= max_stall_s else f"alive, but nothing done for {stalled:.1f} s although there is work"

@@ -1,7 +1,6 @@
 """How to reach a cluster, and the client configurations that the guarantees ask for."""
 
 import logging
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -12,9 +11,7 @@ from mainspring.topics.lines import LIBRARY_LOG
 from mainspring.topics.partitioner import PARTITIONER
 from mainspring.topics.topology import INTERNAL_MAX_BYTES
 
-__all__ = ["HIDDEN", "PROTECTED_OPTIONS", "Connection"]
-
-HIDDEN = "**********"
+__all__ = ["PROTECTED_OPTIONS", "Connection"]
 
 _OFFSETS = "offsets are committed by Mainspring, in its transactions"
 _GROUPS = "membership of groups decides who owns which partition"
@@ -99,8 +96,6 @@ _PRODUCER_ONLY = frozenset(
     }
 )
 
-_SECRET = re.compile(r"password|secret|token|key\.pem|oauthbearer\.config|sasl\.jaas")
-
 
 @dataclass(frozen=True, slots=True)
 class Connection:
@@ -154,10 +149,6 @@ class Connection:
     def admin_config(self, **own: Any) -> dict[str, Any]:
         """Configuration of an admin client; `own` as for `producer_config`."""
         return self._merge({}, own, _CONSUMER_ONLY | _PRODUCER_ONLY)
-
-    def redacted(self) -> dict[str, Any]:
-        """The user's options for display: passwords, keys and tokens hidden."""
-        return {name: HIDDEN if _SECRET.search(name) else value for name, value in self.options.items()}
 
     def _merge(self, defaults: dict[str, Any], own: dict[str, Any], foreign: frozenset[str]) -> dict[str, Any]:
         """Joins the layers; librdkafka warns of options that are for another kind of client, so those stay out."""

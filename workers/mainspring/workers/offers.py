@@ -68,11 +68,6 @@ class OfferBook:
         self._size = 0
         return gone
 
-    def next_expiry(self) -> float | None:
-        """When the next offer will have been held for too long."""
-        oldest = [lane[0].arrived_at for lane in self._lanes.values() if lane]
-        return min(oldest) + self._hold_s if oldest else None
-
     def _pop(self) -> Attempt:
         waiting = [lane for lane in _LANES if self._lanes[lane]]
         if len(waiting) == 1:

@@ -7,7 +7,6 @@ from typing import Any
 from mainspring.jobs.app import App, JobFunction
 from mainspring.jobs.errors import DuplicateJobNameError, JobDefinitionError
 from mainspring.jobs.handler import Handler
-from mainspring.jobs.models import ConcurrencyModel
 
 __all__ = ["Registry", "load_object"]
 
@@ -66,11 +65,6 @@ class Registry:
     def apps(self) -> tuple[App, ...]:
         """The Apps whose hooks have to run."""
         return tuple(self._apps)
-
-    @property
-    def models(self) -> frozenset[ConcurrencyModel]:
-        """The ways of running that the handlers need."""
-        return frozenset(handler.model for handler in self._handlers.values())
 
     def __iter__(self) -> Iterator[Handler]:
         return iter(tuple(self._handlers.values()))

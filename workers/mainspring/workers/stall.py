@@ -64,11 +64,6 @@ class StallGuard:
         self._unsent, self._heard, self._told = self._setup, b"", (("", -1),)
         self._write()
 
-    @property
-    def process_id(self) -> int | None:
-        """The side process, while it lives."""
-        return self._process.pid if self._process is not None and self._process.poll() is None else None
-
     def feed(self, held: Held, *, always: bool) -> None:
         """Tells what is held, by partition; unless `always`, only when it has changed."""
         told = tuple((attempt.job_id, attempt.number) for _, attempts in held for attempt in attempts)

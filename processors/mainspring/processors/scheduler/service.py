@@ -191,8 +191,6 @@ class Scheduler:
         name = topology.transactional_id(slot)
         options = ClientOptions(
             group=topology.group("scheduler"),
-            subscribed=topology.commands.name,
-            inputs=(topology.followups.name, topology.attempts.name, topology.commands.name),
             changelog=topology.scheduler_changelog.name,
             client_id=name,
             session_timeout_ms=config.session_timeout_ms,

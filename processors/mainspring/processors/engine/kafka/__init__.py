@@ -21,8 +21,6 @@ class ClientOptions:
     """How the clients are tuned. All times in milliseconds."""
 
     group: str
-    subscribed: str
-    inputs: tuple[str, ...]
     changelog: str
     client_id: str
     session_timeout_ms: int | None = None
@@ -59,7 +57,7 @@ class ConfluentKafka:
         }
         if options.group_instance_id is not None:
             own["group.instance.id"] = options.group_instance_id
-        return KafkaInputs(self._connection.consumer_config(**own), options.subscribed, options.inputs)
+        return KafkaInputs(self._connection.consumer_config(**own))
 
     def changelog(self) -> "KafkaChangelog":
         own = {

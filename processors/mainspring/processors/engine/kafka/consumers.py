@@ -28,8 +28,7 @@ _log = get_logger(__name__)
 class KafkaInputs:
     """The consumer of the inputs."""
 
-    def __init__(self, config: dict[str, Any], subscribed: str, topics: tuple[str, ...]) -> None:
-        self._subscribed = subscribed
+    def __init__(self, config: dict[str, Any]) -> None:
         self._claims: list[tuple[frozenset[Place], Future[None]]] = []
         self._denied: KafkaError | None = None
         callbacks = {"on_commit": self._on_commit, "error_cb": self._on_error}
