@@ -1,4 +1,13 @@
-"""What can go wrong with a record, as exceptions. `MainspringError` is the root of every exception of the project."""
+"""What can go wrong with a record, and the root of what Mainspring raises.
+
+::
+
+    MainspringError                every part's own tree grows from here
+    └── SchemaError                a record and its schema do not fit
+        ├── UnreadableRecordError  bytes that are no record: for `dead-letters`
+        ├── UnwritableRecordError  a value that the schema cannot hold
+        └── RegistryError          the schema registry did not answer, or lacks a schema: ask again
+"""
 
 from mainspring.schemas.codes import DeadLetterReason
 
@@ -6,7 +15,11 @@ __all__ = ["MainspringError", "RegistryError", "SchemaError", "UnreadableRecordE
 
 
 class MainspringError(Exception):
-    """Root of every exception that Mainspring raises on purpose."""
+    """Root of what Mainspring raises on purpose.
+
+    Apart from it stand `CoreError` (a defect, and no answer to anyone) and `LocalKafkaError` (the embedded Kafka knows
+    nothing of Mainspring).
+    """
 
 
 class SchemaError(MainspringError):

@@ -1,6 +1,6 @@
 """Everything that can go wrong with a job, as types.
 
-MainspringError                      root of every exception of the project (mainspring.schemas.errors)
+MainspringError                      root of all of them (mainspring.schemas.errors)
 ├── JobDefinitionError               a job or handler is declared wrongly; raised where it is declared
 │   ├── DuplicateJobNameError        two handlers under one name
 │   └── HandlerSignatureError        parameters that no payload can fill

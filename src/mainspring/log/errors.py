@@ -1,4 +1,14 @@
-"""What can stop a reader of the log."""
+"""What can stop a reader of the log.
+
+::
+
+    MainspringError
+    └── LogError
+        ├── LogTopicError          a topic is absent, or has another layout than the settings say
+        ├── LogRangeError          records are no longer in the log
+        ├── LogStalledError        the brokers gave nothing for too long
+        └── ExportFormatError      a file that is no export, is cut short, or cannot be read back
+"""
 
 from mainspring.schemas.errors import MainspringError
 

@@ -1,4 +1,13 @@
-"""What can be wrong with topics and connections."""
+"""What can be wrong with topics and connections.
+
+::
+
+    MainspringError
+    ├── TopologyError              no cluster could hold it, or Kafka refused to make it
+    │   ├── UnknownQueueError      a queue that the settings do not declare
+    │   └── TopicMismatchError     a topic differs in what cannot be changed, or is missing
+    └── ProtectedOptionError       a librdkafka option that the guarantees rest on
+"""
 
 from mainspring.schemas.errors import MainspringError
 

@@ -1,4 +1,18 @@
-"""What can go wrong around a transaction, sorted by what is to be done about it."""
+"""What can go wrong around a transaction, sorted by what is to be done about it.
+
+::
+
+    MainspringError
+    └── EngineError
+        ├── TransactionError           a call of the producer failed; its `kind` says what that asks for
+        ├── RecordError                an input cannot be applied: it goes to `dead-letters`
+        ├── UnstableOffsetsError       ask again: a transaction that is not over holds a committed offset
+        ├── FatalKafkaError            build the engine anew from what is committed
+        └── ConfigurationError         only a person can help
+            ├── DeniedError            … with a right that is missing
+            ├── OffsetOutOfRangeError  … records were deleted before they were read
+            └── BrokenPromiseError     … offsets and tables do not belong together
+"""
 
 from enum import StrEnum
 

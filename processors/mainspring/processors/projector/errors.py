@@ -1,4 +1,15 @@
-"""What can stop a projector or a reader of the view."""
+"""What can stop a projector or a reader of the view.
+
+::
+
+    MainspringError
+    └── ProjectorError             trying again cannot help; the text says what does
+        ├── ViewUrlError           the URL names no database that can hold a view
+        ├── ViewAbsentError        there is no view yet, or it cannot be opened
+        ├── ViewBusyError          another projector writes it
+        ├── ViewMismatchError      it was made by another version or from another topic
+        └── ViewPositionError      the log does not go on where it stands
+"""
 
 from mainspring.schemas.errors import MainspringError
 
