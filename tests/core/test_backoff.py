@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.processors.core.retry import backoff_cap_ms, full_jitter_ms, retry_delay_ms
+from mainspring.schemas.bounds import RETRY_DELAY_MAX_MS
 from mainspring.schemas.job import JobSpec
-from mainspring.schemas.limits import RETRY_DELAY_MAX_MS
 
 delays = st.integers(0, RETRY_DELAY_MAX_MS)
 

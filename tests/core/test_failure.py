@@ -2,10 +2,10 @@
 
 import pytest
 
+from mainspring.schemas.bounds import ERROR_MESSAGE_MAX_CHARS, RETRY_DELAY_MAX_MS
 from mainspring.schemas.codes import FailReason, RetryReason
 from mainspring.schemas.common import AttemptError, JobStatus
 from mainspring.schemas.events import JobFailed, JobRetryScheduled
-from mainspring.schemas.limits import ERROR_MESSAGE_MAX_CHARS, RETRY_DELAY_MAX_MS
 from tests.core.spec import NOON, Partition
 
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.processors.core import FIFOStrategy, QueueRules, Rules
+from mainspring.schemas.bounds import DELAY_MAX_MS, INSTANT_MAX_MS, PAYLOAD_MAX_BYTES
 from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.commands import SubmitJob
 from mainspring.schemas.common import CauseSource, JobStatus
 from mainspring.schemas.events import CommandRejected, JobSubmitted
 from mainspring.schemas.job import JobSpec
-from mainspring.schemas.limits import DELAY_MAX_MS, INSTANT_MAX_MS, PAYLOAD_MAX_BYTES
 from tests.core.spec import NOON, Partition
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from mainspring.schemas.bounds import EVIDENCE_MAX_BYTES, RESULT_MAX_BYTES
 from mainspring.schemas.codes import FailReason, ReportRefusal
 from mainspring.schemas.common import JobStatus
 from mainspring.schemas.events import JobCompleted, JobFailed, ReportRefused
-from mainspring.schemas.limits import EVIDENCE_MAX_BYTES, RESULT_MAX_BYTES
 from tests.core.spec import NOON, Partition
 
 

@@ -77,6 +77,27 @@ def test_late_claims_grow_only_a_small_window(rules: Rules, answered_ms: int, si
 
 
 @pytest.mark.parametrize(
+    ("answered_ms", "offers"),
+    [
+        pytest.param(400, 2, id="in time: each end is followed"),
+        pytest.param(401, 0, id="late: the queue of offers becomes shorter first"),
+    ],
+)
+def test_while_claims_are_late_ends_are_not_followed(answered_ms: int, offers: int) -> None:
+    # Given a window of 8 that was halved while 6 are out,
+    partition = with_jobs(100, replace(LARGE, window_calm=2)).dispatch()
+    first = offered(partition)
+    partition.decline(first[0]).decline(first[1]).later(answered_ms)
+
+    # when claims come that found free slots, and two attempts end,
+    partition.claim(first[2]).claim(first[3])
+    partition.succeed(first[2]).succeed(first[3])
+
+    # then it depends on how long the claims took whether other jobs follow.
+    assert len(offered(partition.dispatch())) == offers
+
+
+@pytest.mark.parametrize(
     ("rules", "size"),
     [
         pytest.param(replace(LARGE, window_calm=2), 4, id="halved once for all of them"),

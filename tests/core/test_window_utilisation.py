@@ -100,7 +100,7 @@ class Cluster:
         window.offered -= 1
         window.running += 1
         if free_slot:
-            window.claimed_with_room(0)
+            window.claimed_with_room(self.now_ms, 0)
 
     def end(self, worker: Worker, partition: int) -> None:
         worker.free += 1

@@ -121,7 +121,7 @@ class Dispatcher:
         """A claim was confirmed; `offered` is the row as it was before."""
         if free_slot:
             answered_ms = now.wall_ms - offered.dispatch.offered_at_ms
-            self._indexes.queue(offered.queue).window.claimed_with_room(answered_ms)
+            self._indexes.queue(offered.queue).window.claimed_with_room(now.mono_ms, answered_ms)
 
     def wake_mono_ms(self, now: Now) -> int | None:
         """When a queue may offer: now where a window has room, else at its next probe."""

@@ -21,6 +21,7 @@ class DispatchWindow:
     __slots__ = (
         "_credits",
         "_cut_at_ms",
+        "_late_until_ms",
         "_limited",
         "_probe_at_ms",
         "_rules",
@@ -43,6 +44,7 @@ class DispatchWindow:
         self._probe_at_ms = 0
         self._limited = False
         self._searching = True
+        self._late_until_ms: int | None = None
 
     @property
     def in_flight(self) -> int:
@@ -51,7 +53,13 @@ class DispatchWindow:
 
     def allowance(self, now_ms: int) -> int:
         """How many jobs may be offered now."""
-        room = int(self.size) - self.in_flight
+        room = max(0, int(self.size) - self.in_flight)
+        if (
+            self._late_until_ms is not None
+            and self.in_flight > self._rules.window_calm
+            and now_ms < self._late_until_ms
+        ):
+            return room
         probe = now_ms >= self._probe_at_ms
         return max(room, self._credits, int(probe))
 
@@ -71,18 +79,21 @@ class DispatchWindow:
         """A slot is free somewhere: one job may follow."""
         self._credits += 1
 
-    def claimed_with_room(self, answered_ms: int) -> None:
+    def claimed_with_room(self, now_ms: int, answered_ms: int) -> None:
         """A claim found a free slot on arrival. Grows the window, if it is the window that holds jobs back.
 
         `answered_ms`: how long after its offer it came. Slots may be plenty while the worker's loop, or ours, is what
         takes the time; a window that grew on would only make a longer queue of offers, each renewed before its turn.
+        While claims are late, what ends is not followed either, so that the queue becomes shorter.
 
         A window that nothing strains says nothing about the workers, so it does not grow. One that was halved below
         what runs resumes from there: what runs is known to have room. Until the next decline each claim then makes
         room for two, or long runs would eat the growth and offers would trickle out one at a time: ten new workers
         beside ten with long jobs are found within a second, and by a growth of one in more than ten.
         """
-        if not self._limited or (answered_ms > self._rules.grow_within_ms and self.size > self._rules.window_calm):
+        late = answered_ms > self._rules.grow_within_ms
+        self._late_until_ms = now_ms + self._rules.window_cut_ms if late else None
+        if not self._limited or (late and self.size > self._rules.window_calm):
             return
         if self.size < self.running:
             self.size = float(self.running)

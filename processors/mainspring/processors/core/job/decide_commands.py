@@ -6,20 +6,14 @@ from mainspring.processors.core.errors import MissingSpecError
 from mainspring.processors.core.job.decide_timers import stop_attempt
 from mainspring.processors.core.job.decision import NOTHING, UNNUMBERED, Context, Decision
 from mainspring.processors.core.job.transitions import is_terminal
+from mainspring.schemas.bounds import ACTOR_MAX_CHARS, ID_MAX_CHARS, INSTANT_MAX_MS, MESSAGE_MAX_CHARS
 from mainspring.schemas.build import quick
 from mainspring.schemas.codes import CancelCode, CancelSignal, RejectCode
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
 from mainspring.schemas.common import JobStatus
 from mainspring.schemas.events import CommandRejected, JobCancelled, JobCancelRequested, JobRescheduled, JobSubmitted
 from mainspring.schemas.job import JobSpec
-from mainspring.schemas.limits import (
-    ACTOR_MAX_CHARS,
-    ID_MAX_CHARS,
-    INSTANT_MAX_MS,
-    MESSAGE_MAX_CHARS,
-    check_command,
-    clip,
-)
+from mainspring.schemas.limits import check_command, clip
 from mainspring.schemas.records import Command
 from mainspring.schemas.tables import JobState
 

@@ -17,21 +17,19 @@ from mainspring.schemas.attempts import (
     AttemptSucceeded,
     AttemptTimedOut,
 )
-from mainspring.schemas.build import quick
-from mainspring.schemas.codes import FailReason, ReportRefusal, RetryReason
-from mainspring.schemas.common import AttemptError, JobStatus
-from mainspring.schemas.events import JobCompleted, JobFailed, JobTimedOut, ReportRefused
-from mainspring.schemas.job import JobSpec
-from mainspring.schemas.limits import (
+from mainspring.schemas.bounds import (
     ERROR_MESSAGE_MAX_CHARS,
     ERROR_TYPE_MAX_CHARS,
     EVIDENCE_MAX_BYTES,
     RETRY_DELAY_MAX_MS,
     TRACEBACK_MAX_CHARS,
-    check_result,
-    clip,
-    clip_bytes,
 )
+from mainspring.schemas.build import quick
+from mainspring.schemas.codes import FailReason, ReportRefusal, RetryReason
+from mainspring.schemas.common import AttemptError, JobStatus
+from mainspring.schemas.events import JobCompleted, JobFailed, JobTimedOut, ReportRefused
+from mainspring.schemas.job import JobSpec
+from mainspring.schemas.limits import check_result, clip, clip_bytes
 from mainspring.schemas.records import Event
 from mainspring.schemas.tables import JobState
 

@@ -10,11 +10,12 @@ from mainspring.processors.core.job.decision import (
     LeaseExpired,
 )
 from mainspring.processors.core.job.transitions import is_terminal
+from mainspring.schemas.bounds import ERROR_MESSAGE_MAX_CHARS, INSTANT_MAX_MS
 from mainspring.schemas.codes import CancelCode, CancelSignal, FailReason, RetryReason
 from mainspring.schemas.common import AttemptError, CancelRequest, JobStatus
 from mainspring.schemas.events import JobCancelled, JobFailed, JobRetryScheduled
 from mainspring.schemas.job import JobSpec
-from mainspring.schemas.limits import ERROR_MESSAGE_MAX_CHARS, INSTANT_MAX_MS, clip
+from mainspring.schemas.limits import clip
 from mainspring.schemas.signals import CancelAttempt
 from mainspring.schemas.tables import JobState
 
