@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, TopicPartition
 from mainspring.client import Client, InvalidJobError, NotDeliveredError, Submission
 from mainspring.jobs.options import JobOptions
 from mainspring.schemas import Codec, SubmitJob
-from mainspring.schemas.limits import PAYLOAD_MAX_BYTES
+from mainspring.schemas.bounds import PAYLOAD_MAX_BYTES
 from mainspring.topics import Topology, partition_for
 
 pytestmark = pytest.mark.broker

@@ -19,6 +19,7 @@ from mainspring.schemas import (
     RescheduleJob,
     RetryJob,
     SubmitJob,
+    bounds,
     limits,
 )
 from mainspring.schemas.limits import (
@@ -149,8 +150,8 @@ def test_times_are_whole_finite_numbers_of_milliseconds_that_are_not_negative(ch
 
 def test_the_past_means_now_and_the_year_9999_is_the_last() -> None:
     assert check_instant_ms(0) is None
-    assert check_instant_ms(limits.INSTANT_MAX_MS) is None
-    assert check_instant_ms(limits.INSTANT_MAX_MS + 1) is not None
+    assert check_instant_ms(bounds.INSTANT_MAX_MS) is None
+    assert check_instant_ms(bounds.INSTANT_MAX_MS + 1) is not None
 
 
 def test_a_time_out_of_zero_is_refused_with_what_to_do() -> None:
@@ -167,15 +168,15 @@ def test_a_time_out_of_zero_is_refused_with_what_to_do() -> None:
         ({"run_at_ms": 0, "delay_ms": 0}, "delay_ms", RejectCode.INVALID_FIELD),
         ({"depends_on": ("job-0",)}, "depends_on", RejectCode.NOT_SUPPORTED),
         ({"schedule_id": "nightly"}, "schedule_id", RejectCode.NOT_SUPPORTED),
-        ({"payload": b"x" * (limits.PAYLOAD_MAX_BYTES + 1)}, "payload", RejectCode.PAYLOAD_TOO_LARGE),
+        ({"payload": b"x" * (bounds.PAYLOAD_MAX_BYTES + 1)}, "payload", RejectCode.PAYLOAD_TOO_LARGE),
         ({"payload": "text"}, "payload", RejectCode.INVALID_FIELD),
         ({"name": ""}, "name", RejectCode.INVALID_FIELD),
         ({"tenant": "\0"}, "tenant", RejectCode.INVALID_FIELD),
         ({"content_type": ""}, "content_type", RejectCode.INVALID_FIELD),
         ({"max_retries": -1}, "max_retries", RejectCode.INVALID_FIELD),
-        ({"max_retries": limits.RETRIES_MAX + 1}, "max_retries", RejectCode.INVALID_FIELD),
+        ({"max_retries": bounds.RETRIES_MAX + 1}, "max_retries", RejectCode.INVALID_FIELD),
         ({"retry_base_delay_ms": -1}, "retry_base_delay_ms", RejectCode.INVALID_FIELD),
-        ({"retry_max_delay_ms": limits.RETRY_DELAY_MAX_MS + 1}, "retry_max_delay_ms", RejectCode.INVALID_FIELD),
+        ({"retry_max_delay_ms": bounds.RETRY_DELAY_MAX_MS + 1}, "retry_max_delay_ms", RejectCode.INVALID_FIELD),
         ({"max_lost": True}, "max_lost", RejectCode.INVALID_FIELD),
         ({"deadline_ms": -5}, "deadline_ms", RejectCode.INVALID_FIELD),
         ({"start_deadline_ms": 1.5}, "start_deadline_ms", RejectCode.INVALID_FIELD),
@@ -196,7 +197,7 @@ def test_a_specification_out_of_bounds_is_refused_by_field_and_code(
 
 @pytest.mark.parametrize("text", ["x", "é", "😀", "\0"])
 def test_the_size_of_a_payload_is_that_of_its_encoded_bytes(text: str) -> None:
-    fits = limits.PAYLOAD_MAX_BYTES // len(text.encode())
+    fits = bounds.PAYLOAD_MAX_BYTES // len(text.encode())
 
     assert check_payload((text * fits).encode()) is None
     problem = check_payload((text * (fits + 1)).encode())
@@ -218,27 +219,27 @@ def test_the_largest_submit_fits_into_the_topic_of_commands_and_its_event_into_t
     # given text of four bytes a character wherever text may be
     wide = "😀"
     spec = JobSpec(
-        job_id=wide * limits.ID_MAX_CHARS,
-        name=wide * limits.NAME_MAX_CHARS,
-        queue="q" * limits.QUEUE_MAX_CHARS,
+        job_id=wide * bounds.ID_MAX_CHARS,
+        name=wide * bounds.NAME_MAX_CHARS,
+        queue="q" * bounds.QUEUE_MAX_CHARS,
         priority=Priority.CRITICAL,
-        tenant=wide * limits.TENANT_MAX_CHARS,
-        payload=b"x" * limits.PAYLOAD_MAX_BYTES,
-        content_type=wide * limits.CONTENT_TYPE_MAX_CHARS,
-        run_at_ms=limits.INSTANT_MAX_MS,
-        tags=tuple(chr(0x1F600 + n) * limits.TAG_MAX_CHARS for n in range(limits.TAGS_MAX)),
-        retry_of=wide * limits.ID_MAX_CHARS,
+        tenant=wide * bounds.TENANT_MAX_CHARS,
+        payload=b"x" * bounds.PAYLOAD_MAX_BYTES,
+        content_type=wide * bounds.CONTENT_TYPE_MAX_CHARS,
+        run_at_ms=bounds.INSTANT_MAX_MS,
+        tags=tuple(chr(0x1F600 + n) * bounds.TAG_MAX_CHARS for n in range(bounds.TAGS_MAX)),
+        retry_of=wide * bounds.ID_MAX_CHARS,
     )
     submit = SubmitJob(
-        command_id=wide * limits.ID_MAX_CHARS,
-        actor=wide * limits.ACTOR_MAX_CHARS,
-        reason=wide * limits.REASON_MAX_CHARS,
-        requested_at_ms=limits.INSTANT_MAX_MS,
+        command_id=wide * bounds.ID_MAX_CHARS,
+        actor=wide * bounds.ACTOR_MAX_CHARS,
+        reason=wide * bounds.REASON_MAX_CHARS,
+        requested_at_ms=bounds.INSTANT_MAX_MS,
         spec=spec,
     )
 
     assert check_command(submit) is None
-    assert len(CODEC.encode(submit)) < limits.RECORD_MAX_BYTES * 0.6
+    assert len(CODEC.encode(submit)) < bounds.RECORD_MAX_BYTES * 0.6
 
 
 @pytest.mark.parametrize(
@@ -259,8 +260,8 @@ def test_tags_are_few_short_and_different(tags: tuple[Any, ...], says: str) -> N
 
 def test_a_result_has_a_bound_of_its_own() -> None:
     assert check_result(None) is None
-    assert check_result(b"x" * limits.RESULT_MAX_BYTES) is None
-    assert check_result(b"x" * (limits.RESULT_MAX_BYTES + 1)) is not None
+    assert check_result(b"x" * bounds.RESULT_MAX_BYTES) is None
+    assert check_result(b"x" * (bounds.RESULT_MAX_BYTES + 1)) is not None
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, math.inf, True, "0.5", None])

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from mainspring.schemas import JobSpec, Priority, Record, SubmitJob, limits
+from mainspring.schemas import JobSpec, Priority, Record, SubmitJob, bounds
 from mainspring.schemas.avro_types import AvroType, newest
 from mainspring.schemas.records import ENUMS, RECORDS, class_of
 
@@ -54,7 +54,7 @@ def _values(kind: AvroType) -> SearchStrategy[Any]:
 
 def ids() -> SearchStrategy[str]:
     """Ids that are allowed: 1 to 255 printable characters without `@`."""
-    return st.text(_PRINTABLE.filter(lambda char: char != "@"), min_size=1, max_size=limits.ID_MAX_CHARS)
+    return st.text(_PRINTABLE.filter(lambda char: char != "@"), min_size=1, max_size=bounds.ID_MAX_CHARS)
 
 
 _PRINTABLE = st.characters(exclude_categories=["C", "Z"]).filter(str.isprintable)
@@ -65,7 +65,7 @@ def specs() -> SearchStrategy[JobSpec]:
     start: SearchStrategy[dict[str, int]] = st.fixed_dictionaries({}) | st.fixed_dictionaries(
         {"run_at_ms": _instants()}
     )
-    start |= st.fixed_dictionaries({"delay_ms": st.integers(0, limits.DELAY_MAX_MS)})
+    start |= st.fixed_dictionaries({"delay_ms": st.integers(0, bounds.DELAY_MAX_MS)})
     rest = st.fixed_dictionaries(
         {
             "job_id": ids(),
@@ -74,15 +74,15 @@ def specs() -> SearchStrategy[JobSpec]:
             "priority": st.sampled_from(list(Priority)),
             "tenant": st.text(_PRINTABLE, max_size=20),
             "payload": st.binary(max_size=300),
-            "timeout_ms": st.none() | st.integers(1, limits.TIMEOUT_MAX_MS),
-            "max_retries": st.integers(0, limits.RETRIES_MAX),
-            "retry_base_delay_ms": st.integers(0, limits.RETRY_DELAY_MAX_MS),
-            "retry_max_delay_ms": st.integers(0, limits.RETRY_DELAY_MAX_MS),
+            "timeout_ms": st.none() | st.integers(1, bounds.TIMEOUT_MAX_MS),
+            "max_retries": st.integers(0, bounds.RETRIES_MAX),
+            "retry_base_delay_ms": st.integers(0, bounds.RETRY_DELAY_MAX_MS),
+            "retry_max_delay_ms": st.integers(0, bounds.RETRY_DELAY_MAX_MS),
             "retry_jitter": st.booleans(),
-            "max_lost": st.integers(0, limits.RETRIES_MAX),
+            "max_lost": st.integers(0, bounds.RETRIES_MAX),
             "deadline_ms": st.none() | _instants(),
             "start_deadline_ms": st.none() | _instants(),
-            "tags": st.lists(st.text(_PRINTABLE, min_size=1, max_size=20), max_size=limits.TAGS_MAX, unique=True).map(
+            "tags": st.lists(st.text(_PRINTABLE, min_size=1, max_size=20), max_size=bounds.TAGS_MAX, unique=True).map(
                 tuple
             ),
             "retry_of": st.none() | ids(),
@@ -92,7 +92,7 @@ def specs() -> SearchStrategy[JobSpec]:
 
 
 def _instants() -> SearchStrategy[int]:
-    return st.integers(0, limits.INSTANT_MAX_MS)
+    return st.integers(0, bounds.INSTANT_MAX_MS)
 
 
 def submits() -> SearchStrategy[SubmitJob]:

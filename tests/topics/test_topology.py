@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.schemas import DeadLetter, Priority, Record
-from mainspring.schemas.limits import PREFIX_MAX_CHARS, QUEUE_MAX_CHARS
+from mainspring.schemas.bounds import PREFIX_MAX_CHARS, QUEUE_MAX_CHARS
 from mainspring.topics import INTERNAL_MAX_BYTES, RESERVED_ROLES, Role, Topology, TopologyError, UnknownQueueError
 
 TOPOLOGY = Topology(queues=("default", "mail"))

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from mainspring.jobs import JobContext
-from mainspring.schemas.limits import RETRY_DELAY_MAX_MS
+from mainspring.schemas.bounds import RETRY_DELAY_MAX_MS
 from mainspring.workers.attempt import Attempt, OutcomeKind, StopReason
 from mainspring.workers.capture import captured
 from mainspring.workers.executors import JobExecutor

@@ -1,4 +1,4 @@
-"""How large and how long anything may be, and the checks that say so.
+"""The checks of how large and how long anything may be, against `bounds`.
 
 The client checks before it produces and the scheduler before it accepts, with these same functions, so that nothing
 accepted can fail later at a producer, in a topic name or in a table. Every function returns None for a value within
@@ -15,20 +15,12 @@ from mainspring.schemas.bounds import (
     ACTOR_MAX_CHARS,
     CONTENT_TYPE_MAX_CHARS,
     DELAY_MAX_MS,
-    ERROR_MESSAGE_MAX_CHARS,
-    ERROR_TYPE_MAX_CHARS,
-    EVIDENCE_MAX_BYTES,
     ID_MAX_CHARS,
     INSTANT_MAX_MS,
-    LOG_MAX_BYTES,
-    MESSAGE_MAX_CHARS,
     NAME_MAX_CHARS,
-    NOTE_MAX_CHARS,
     PAYLOAD_MAX_BYTES,
-    PREFIX_MAX_CHARS,
     QUEUE_MAX_CHARS,
     REASON_MAX_CHARS,
-    RECORD_MAX_BYTES,
     RESULT_MAX_BYTES,
     RETRIES_MAX,
     RETRY_DELAY_MAX_MS,
@@ -36,7 +28,6 @@ from mainspring.schemas.bounds import (
     TAGS_MAX,
     TENANT_MAX_CHARS,
     TIMEOUT_MAX_MS,
-    TRACEBACK_MAX_CHARS,
 )
 from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
@@ -44,31 +35,6 @@ from mainspring.schemas.common import Priority
 from mainspring.schemas.job import JobSpec
 
 __all__ = [
-    "ACTOR_MAX_CHARS",
-    "CONTENT_TYPE_MAX_CHARS",
-    "DELAY_MAX_MS",
-    "ERROR_MESSAGE_MAX_CHARS",
-    "ERROR_TYPE_MAX_CHARS",
-    "EVIDENCE_MAX_BYTES",
-    "ID_MAX_CHARS",
-    "INSTANT_MAX_MS",
-    "LOG_MAX_BYTES",
-    "MESSAGE_MAX_CHARS",
-    "NAME_MAX_CHARS",
-    "NOTE_MAX_CHARS",
-    "PAYLOAD_MAX_BYTES",
-    "PREFIX_MAX_CHARS",
-    "QUEUE_MAX_CHARS",
-    "REASON_MAX_CHARS",
-    "RECORD_MAX_BYTES",
-    "RESULT_MAX_BYTES",
-    "RETRIES_MAX",
-    "RETRY_DELAY_MAX_MS",
-    "TAGS_MAX",
-    "TAG_MAX_CHARS",
-    "TENANT_MAX_CHARS",
-    "TIMEOUT_MAX_MS",
-    "TRACEBACK_MAX_CHARS",
     "Problem",
     "check_command",
     "check_delay_ms",

@@ -18,11 +18,12 @@ from mainspring.jobs.models import JobPriority
 from mainspring.jobs.options import NO_OPTIONS, JobOptions
 from mainspring.jobs.policy import RetryPolicy
 from mainspring.jobs.spec import Submittable, to_spec
+from mainspring.schemas.bounds import REASON_MAX_CHARS
 from mainspring.schemas.build import quick
 from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
 from mainspring.schemas.errors import UnwritableRecordError
-from mainspring.schemas.limits import REASON_MAX_CHARS, check_command, check_text
+from mainspring.schemas.limits import check_command, check_text
 from mainspring.topics.headers import command_headers
 
 __all__ = ["Arguments", "CommandMaker", "OtherTerms", "Submission", "Terms", "check_reason", "to_options"]

@@ -19,7 +19,7 @@ from mainspring.jobs.errors import (
 from mainspring.jobs.models import ConcurrencyModel
 from mainspring.jobs.options import NO_OPTIONS, JobOptions
 from mainspring.jobs.payload import JSON, EncodingError, PayloadCodec, to_tree
-from mainspring.schemas.limits import RESULT_MAX_BYTES
+from mainspring.schemas.bounds import RESULT_MAX_BYTES
 
 if TYPE_CHECKING:
     from mainspring.jobs.app import App

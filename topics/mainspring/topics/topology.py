@@ -18,7 +18,8 @@ from mainspring.schemas import (
     TableRow,
     WorkOffered,
 )
-from mainspring.schemas.limits import PREFIX_MAX_CHARS, RECORD_MAX_BYTES, check_queue
+from mainspring.schemas.bounds import PREFIX_MAX_CHARS, RECORD_MAX_BYTES
+from mainspring.schemas.limits import check_queue
 from mainspring.topics.errors import TopologyError, UnknownQueueError
 from mainspring.topics.topic import Role, Topic
 

@@ -13,7 +13,7 @@ from collections import deque
 from typing import Any, TextIO
 
 from mainspring.jobs.context import CURRENT, JobContext
-from mainspring.schemas.limits import LOG_MAX_BYTES
+from mainspring.schemas.bounds import LOG_MAX_BYTES
 
 __all__ = ["LOG_FORMAT", "Capture", "captured", "install", "uninstall"]
 

@@ -4,14 +4,14 @@ import traceback
 from types import TracebackType
 
 from mainspring.jobs.errors import AttemptFailureError, NonRetryableError, RetryLater
-from mainspring.schemas.common import AttemptError
-from mainspring.schemas.limits import (
+from mainspring.schemas.bounds import (
     ERROR_MESSAGE_MAX_CHARS,
     ERROR_TYPE_MAX_CHARS,
     RETRY_DELAY_MAX_MS,
     TRACEBACK_MAX_CHARS,
-    clip,
 )
+from mainspring.schemas.common import AttemptError
+from mainspring.schemas.limits import clip
 from mainspring.workers.attempt import Attempt, Outcome, OutcomeKind, StopReason
 
 __all__ = ["describe", "failed", "own_delay_ms", "stopped", "succeeded"]

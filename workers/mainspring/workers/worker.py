@@ -6,10 +6,10 @@ import time
 import uuid
 from typing import Any
 
+from mainspring.schemas.bounds import RECORD_MAX_BYTES
 from mainspring.schemas.codes import DeadLetterReason
 from mainspring.schemas.dead_letters import DeadLetter
 from mainspring.schemas.errors import RegistryError, UnreadableRecordError
-from mainspring.schemas.limits import RECORD_MAX_BYTES
 from mainspring.schemas.signals import CancelAttempt, ClaimRefused, StartConfirmed
 from mainspring.schemas.work import WorkOffered
 from mainspring.workers.attempt import StopReason

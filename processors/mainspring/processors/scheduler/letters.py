@@ -3,7 +3,8 @@
 from mainspring.processors.core import Now
 from mainspring.processors.engine.ports import Received
 from mainspring.schemas import DeadLetter, DeadLetterReason
-from mainspring.schemas.limits import MESSAGE_MAX_CHARS, RECORD_MAX_BYTES, clip
+from mainspring.schemas.bounds import MESSAGE_MAX_CHARS, RECORD_MAX_BYTES
+from mainspring.schemas.limits import clip
 
 __all__ = ["dead_letter"]
 
