@@ -1,5 +1,6 @@
 """Questions to the broker, each answered when it is."""
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
@@ -23,20 +24,27 @@ __all__ = ["KafkaAdmin"]
 
 T = TypeVar("T")
 
-_CALL_S = 5.0
+_CALL_S = 3.0
+_RECONNECT_S = 1.0
 
 
 class KafkaAdmin:
-    """Questions to the broker."""
+    """Questions to the broker.
+
+    After a question that failed, the next one goes through a new client. The client library's never recovers by itself
+    from a broker that was away: of a group it asks in vain for ever, and of offsets with an epoch that is over.
+    """
 
     def __init__(self, config: dict[str, Any], group: str) -> None:
-        self._client = AdminClient(config, logger=library_logger("admin"))
+        self._config = config
         self._group = group
+        self._client = self._connect()
 
     def committed(self, places: Sequence[Place], *, stable: bool) -> Pending[dict[Place, Mark | None]]:
+        client = self._client
         asked = ConsumerGroupTopicPartitions(self._group, [TopicPartition(topic, p) for topic, p in places])
-        answer = self._client.list_consumer_group_offsets([asked], require_stable=stable, request_timeout=_CALL_S)
-        return _Answer(answer[self._group], _marks)
+        answer = client.list_consumer_group_offsets([asked], require_stable=stable, request_timeout=_CALL_S)
+        return _Answer([answer[self._group]], lambda found: _marks(found[0]), self._doubt(client))
 
     def ends(self, places: Sequence[Place]) -> Pending[dict[Place, int]]:
         return self._offsets(places, OffsetSpec.latest())
@@ -45,50 +53,57 @@ class KafkaAdmin:
         return self._offsets(places, OffsetSpec.earliest())
 
     def topic_id(self, topic: str) -> Pending[str]:
-        answer = self._client.describe_topics(TopicCollection([topic]), request_timeout=_CALL_S)
-        return _Answer(answer[topic], lambda description: str(description.topic_id))
+        client = self._client
+        answer = client.describe_topics(TopicCollection([topic]), request_timeout=_CALL_S)
+        return _Answer([answer[topic]], lambda found: str(found[0].topic_id), self._doubt(client))
 
     def close(self) -> None:
         pass
 
     def _offsets(self, places: Sequence[Place], spec: OffsetSpec) -> Pending[dict[Place, int]]:
+        client = self._client
         asked = {TopicPartition(topic, partition): spec for topic, partition in places}
-        answers = self._client.list_offsets(
-            asked, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_CALL_S
+        answers = client.list_offsets(asked, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_CALL_S)
+        which = [(str(place.topic), int(place.partition)) for place in answers]
+        return _Answer(
+            list(answers.values()),
+            lambda found: {place: each.offset for place, each in zip(which, found, strict=True)},
+            self._doubt(client),
         )
-        return _Answers({(place.topic, place.partition): answer for place, answer in answers.items()})
+
+    def _connect(self) -> AdminClient:
+        self._connected_at_s = time.monotonic()
+        return AdminClient(self._config, logger=library_logger("admin"))
+
+    def _doubt(self, client: AdminClient) -> Callable[[], None]:
+        """What to call when a question to this client has failed. It keeps the client, whose answers go with it."""
+
+        def failed() -> None:
+            # Not at every failure: while a broker is away, some come at once.
+            if client is self._client and time.monotonic() - self._connected_at_s >= _RECONNECT_S:
+                self._client = self._connect()
+
+        return failed
 
 
 class _Answer(Generic[T]):
-    """A future of the client library, its answer translated."""
+    """Futures of the client library as one, their answers translated."""
 
-    def __init__(self, future: "Future[Any]", translate: Callable[[Any], T]) -> None:
-        self._future = future
+    def __init__(
+        self, futures: "Sequence[Future[Any]]", translate: Callable[[list[Any]], T], failed: Callable[[], None]
+    ) -> None:
+        self._futures = futures
         self._translate = translate
+        self._failed = failed
 
     def done(self) -> bool:
-        return self._future.done()
+        return all(future.done() for future in self._futures)
 
     def result(self) -> T:
         try:
-            return self._translate(self._future.result(0))
+            return self._translate([future.result(0) for future in self._futures])
         except KafkaException as error:
-            raise fault_of(error) from error
-
-
-class _Answers:
-    """Several futures of offsets as one."""
-
-    def __init__(self, futures: dict[Place, "Future[Any]"]) -> None:
-        self._futures = futures
-
-    def done(self) -> bool:
-        return all(future.done() for future in self._futures.values())
-
-    def result(self) -> dict[Place, int]:
-        try:
-            return {place: future.result(0).offset for place, future in self._futures.items()}
-        except KafkaException as error:
+            self._failed()
             raise fault_of(error) from error
 
 
