@@ -64,7 +64,7 @@ class Client:
         `job` is a job object, a call (`function.job(…)`), a registered function, or a name with `args` as a mapping.
         The terms are those of `JobOptions`. The verdict is `handle.accepted`. With `if_exists='return'` a submit of a
         known id is no error: the handle follows the earlier job. Raises `InvalidJobError` (nothing was sent),
-        `NotDeliveredError`.
+        `TopicsMissingError` (nor here), `NotDeliveredError`.
         """
         submission = Submission(job, args)
         adopt = if_exists == "return"

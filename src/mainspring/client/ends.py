@@ -10,9 +10,10 @@ from typing import Any
 from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from mainspring.client.errors import EventsUnavailableError
-from mainspring.client.patience import patiently
+from mainspring.client.errors import ClientError, EventsUnavailableError, TopicsMissingError
+from mainspring.client.patience import is_absent, patiently
 from mainspring.client.steps import Steps, fail, fulfil, wait
+from mainspring.topics import Topology
 
 __all__ = ["Ends"]
 
@@ -37,18 +38,17 @@ class Ends:
     def __init__(
         self,
         config: dict[str, Any],
-        topic: str,
-        commands: str,
-        partitions: int,
+        topology: Topology,
         executor: Executor,
         *,
         timeout_s: float = REQUEST_S,
     ) -> None:
         self._make_admin: Callable[[], AdminClient] = lambda: AdminClient(config)
         self._admin: AdminClient | None = None
-        self._topic = topic
-        self._commands = commands
-        self._partitions = partitions
+        self._prefix = topology.prefix
+        self._topic = topology.events.name
+        self._commands = topology.commands.name
+        self._partitions = topology.partitions
         self._executor = executor
         self._timeout_s = timeout_s
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class Ends:
         self._asking: Future[dict[int, int]] | None = None
 
     def recent(self) -> Steps[dict[int, int]]:
-        """Ends by partition, at most about a second old. Raises `EventsUnavailableError`."""
+        """Ends by partition, at most about a second old. Raises `EventsUnavailableError`, `TopicsMissingError`."""
         with self._lock:
             known = self._known
             if known is not None and time.monotonic() - known.at < FRESH_S:
@@ -96,7 +96,7 @@ class Ends:
         try:
             admin = patiently(self._connected, self._timeout_s)
         except KafkaException as error:
-            raise EventsUnavailableError(self._topic, error.args[0].str()) from error
+            raise self._unavailable(error) from error
         latest = OffsetSpec.latest()
         wanted = {
             TopicPartition(self._topic, partition): latest
@@ -110,7 +110,13 @@ class Ends:
         try:
             return patiently(ask, self._timeout_s)
         except KafkaException as error:
-            raise EventsUnavailableError(self._topic, error.args[0].str()) from error
+            raise self._unavailable(error) from error
+
+    def _unavailable(self, error: KafkaException) -> ClientError:
+        refusal = error.args[0]
+        if is_absent(refusal):
+            return TopicsMissingError(self._prefix)
+        return EventsUnavailableError(self._topic, refusal.str())
 
     def _connected(self) -> AdminClient:
         with self._lock:

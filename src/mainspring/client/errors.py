@@ -5,6 +5,7 @@
     MainspringError
     ├── InvalidJobError            refused before anything was sent: a field breaks a limit      (ValueError)
     └── ClientError
+        ├── TopicsMissingError         the cluster has no topics with this prefix; nothing was sent
         ├── NotDeliveredError          the command may or may not be in the log
         ├── CommandRejectedError       the scheduler refused the command; nothing changed
         │   └── DuplicateJobError      … because the job id is already known
@@ -46,6 +47,7 @@ __all__ = [
     "JobTimedOutError",
     "NotDeliveredError",
     "ResultTimeoutError",
+    "TopicsMissingError",
     "VerdictTimeoutError",
     "ViewBehindError",
     "ViewUnavailableError",
@@ -59,6 +61,17 @@ SHOWN = 3
 
 class ClientError(MainspringError):
     """Base of everything that a client raises on purpose."""
+
+
+class TopicsMissingError(ClientError):
+    """The cluster answers and has no topics of this installation, so nothing was sent and nothing can be read."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        super().__init__(
+            f"there are no topics with prefix {prefix!r} in this cluster. Nothing was sent. `mainspring topics apply` "
+            "makes them; or is the prefix (topics.prefix) or the address of the cluster another one?"
+        )
 
 
 class NotDeliveredError(ClientError):

@@ -6,11 +6,13 @@ from typing import Final, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
-__all__ = ["patiently"]
+__all__ = ["ABSENT_S", "is_absent", "patiently"]
 
 T = TypeVar("T")
 
 RETRY_S = 0.05
+ABSENT_S = 2.0
+"""How long a topic may be unknown: a new one reaches every broker within some hundred milliseconds."""
 
 PASSING: Final = frozenset(
     {
@@ -19,19 +21,31 @@ PASSING: Final = frozenset(
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.OFFSET_NOT_AVAILABLE,
         KafkaError.UNKNOWN_LEADER_EPOCH,
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
     }
 )
-"""What is said of a partition while its leader changes, or its topic has just been made."""
+"""What is said of a partition while its leader changes."""
+
+_ABSENT: Final = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
+
+
+def is_absent(error: KafkaError) -> bool:
+    """Whether the cluster says that there is no such topic or partition."""
+    return error.code() in _ABSENT
 
 
 def patiently(ask: Callable[[], T], patience_s: float) -> T:
-    """What `ask` returns; while it raises an error that passes it is asked again, for at most so long."""
-    give_up_at = time.monotonic() + patience_s
+    """What `ask` returns; while it raises an error that passes it is asked again, for at most so long.
+
+    A topic that is not there has the same error as one that was just made, and gets `ABSENT_S` at most.
+    """
+    began_at = time.monotonic()
     while True:
         try:
             return ask()
         except KafkaException as error:
-            if error.args[0].code() not in PASSING or time.monotonic() > give_up_at:
+            refusal = error.args[0]
+            absent = is_absent(refusal)
+            limit_s = min(patience_s, ABSENT_S) if absent else patience_s
+            if not (absent or refusal.code() in PASSING) or time.monotonic() - began_at > limit_s:
                 raise
             time.sleep(RETRY_S)

@@ -61,9 +61,7 @@ class Wire:
         self.tail = EventTail(self.make_consumer, self._events, self.decode)
         self.ends = Ends(
             config.connection.admin_config(),
-            self._events,
-            self._commands,
-            len(self.partitions),
+            config.topology,
             self._executor,
             timeout_s=min(config.delivery_s, ASK_S),
         )
