@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from mainspring.client import Client, ClientConfig, TopicsMissingError
+from mainspring.client import Client, ClientConfig, TopicsMissingError, patience
 from mainspring.client.patience import ABSENT_S, patiently
 from mainspring.schemas import Codec
 from mainspring.topics import Connection, Topology
@@ -54,8 +55,8 @@ def test_a_topic_that_was_just_made_is_waited_for() -> None:
 def test_an_absent_topic_is_given_up_long_before_a_leader_is(monkeypatch: pytest.MonkeyPatch) -> None:
     # given a clock that goes on by a second at each look
     seconds = iter(range(1_000))
-    monkeypatch.setattr("mainspring.client.patience.time.monotonic", lambda: float(next(seconds)))
-    monkeypatch.setattr("mainspring.client.patience.time.sleep", lambda _: None)
+    clock = SimpleNamespace(monotonic=lambda: float(next(seconds)), sleep=lambda _: None)
+    monkeypatch.setattr(patience, "time", clock)
     asked: list[int] = []
 
     def refusing(code: int) -> None:

@@ -10,18 +10,28 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mainspring.schemas.common import Priority
 from mainspring.topics import Connection, Topic, Topology, partition_for
+from mainspring.topics.errors import TopicMismatchError
 
-__all__ = ["OfferInbox", "SignalInbox"]
+__all__ = ["OfferInbox", "SignalInbox", "StoppedWaitingError"]
 
 R = TypeVar("R")
 log = logging.getLogger(__name__)
 
 READ_MAX = 500
 """Records taken at once: enough for large batches, few enough that a turn of the loop stays in milliseconds."""
-ATTEMPT_S = 5.0
+ATTEMPT_S = 1.5
+"""How long one question may take: a worker that is told to stop meanwhile hears of it no later."""
 PATIENCE_S = 30.0
 """How long a worker waits at its start for a cluster that is just starting itself."""
+RETRY_S = 0.2
+SAY_AGAIN_S = 5.0
+HINT = "`mainspring topics apply` makes the topics; or is the prefix (topics.prefix) another one?"
+_ABSENT = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
 _NO_USE = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.SASL_AUTHENTICATION_FAILED})
+
+
+class StoppedWaitingError(Exception):
+    """The worker was told to stop while it still waited for the cluster."""
 
 
 def _read(consumer: Consumer, wait_s: float) -> list[Any]:
@@ -37,7 +47,8 @@ def _read(consumer: Consumer, wait_s: float) -> list[Any]:
         elif error.fatal():
             raise KafkaException(error)
         else:
-            log.warning("reading met an error and goes on: %s", error)
+            hint = f" {HINT}" if error.code() in _ABSENT else ""
+            log.warning("reading met an error and goes on: %s.%s", error.str(), hint)
     return records
 
 
@@ -116,9 +127,20 @@ class OfferInbox:
 
 
 class SignalInbox:
-    """The partition of `signals` that belongs to the worker's id, committed records only, from the end seen now."""
+    """The partition of `signals` that belongs to the worker's id, committed records only, from the end seen now.
 
-    def __init__(self, connection: Connection, topology: Topology, worker_id: str) -> None:
+    Waits for a cluster that is just starting, unless `is_stopped` says so: then it raises `StoppedWaitingError`. Raises
+    `TopicMismatchError` if the topics never come.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        topology: Topology,
+        worker_id: str,
+        *,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.key = worker_id.encode()
         self._consumer = Consumer(
             connection.consumer_config(
@@ -130,7 +152,7 @@ class SignalInbox:
             )
         )
         try:
-            self._consumer.assign([_patiently(lambda: self._end(topology.signals))])
+            self._consumer.assign([_patiently(lambda: self._end(topology.signals), topology.prefix, is_stopped)])
         except BaseException:
             self._consumer.close()
             raise
@@ -153,14 +175,24 @@ class SignalInbox:
         return place
 
 
-def _patiently(ask: Callable[[], R]) -> R:
+def _patiently(ask: Callable[[], R], prefix: str, is_stopped: Callable[[], bool]) -> R:
     """Asks again while a broker starts, a leader is elected or a topic is being made."""
-    ends = time.monotonic() + PATIENCE_S
-    while True:
+    ends_at = time.monotonic() + PATIENCE_S
+    say_at = 0.0
+    while not is_stopped():
         try:
             return ask()
         except KafkaException as error:
-            if error.args[0].fatal() or error.args[0].code() in _NO_USE or time.monotonic() >= ends:
+            refusal = error.args[0]
+            now = time.monotonic()
+            absent = refusal.code() in _ABSENT
+            what = f"there are no topics with prefix {prefix!r} in this cluster. {HINT}" if absent else refusal.str()
+            if refusal.fatal() or refusal.code() in _NO_USE or now >= ends_at:
+                if absent:
+                    raise TopicMismatchError(what) from error
                 raise
-            log.info("the cluster is not ready yet: %s", error)
-            time.sleep(0.2)
+            if now >= say_at:
+                say_at = now + SAY_AGAIN_S
+                log.warning("waiting for the cluster, %.0f s more at most: %s", ends_at - now, what)
+            time.sleep(RETRY_S)
+    raise StoppedWaitingError

@@ -17,7 +17,7 @@ from mainspring.workers.beat import Beater
 from mainspring.workers.config import WorkerConfig, WorkerState, WorkerStatus
 from mainspring.workers.executors import JobExecutor
 from mainspring.workers.holdings import Holdings
-from mainspring.workers.inbox import OfferInbox, SignalInbox
+from mainspring.workers.inbox import OfferInbox, SignalInbox, StoppedWaitingError
 from mainspring.workers.measures import Measures
 from mainspring.workers.outbox import Outbox
 from mainspring.workers.registry import Registry
@@ -93,9 +93,11 @@ class Worker:
             raise RuntimeError("a worker runs once: its incarnation must be new for every start; make another")
         self._state = WorkerState.STARTING
         try:
-            self._start()
+            self._start(stop)
             while not self._is_finished(stop):
                 self._turn()
+        except StoppedWaitingError:
+            log.info("stopped before the cluster was ready")
         finally:
             self._close()
             self._state = WorkerState.STOPPED
@@ -132,12 +134,17 @@ class Worker:
 
     # The life.
 
-    def _start(self) -> None:
+    def _start(self, stop: threading.Event) -> None:
         config = self._config
         self._executor.start()
         self._beater.start()
         # Signals first: the answer to a claim must not come before somebody listens.
-        self._signals = SignalInbox(config.connection, config.topology, config.worker_id)
+        self._signals = SignalInbox(
+            config.connection,
+            config.topology,
+            config.worker_id,
+            is_stopped=lambda: stop.is_set() or self._draining.is_set(),
+        )
         self._offers = OfferInbox(config.connection, config.topology, config.queues)
         self._state = WorkerState.RUNNING
         log.info("worker %s runs %d handlers with %d slots", config.worker_id, len(self._registry), config.slots)

@@ -24,6 +24,9 @@ __all__ = ["KafkaChangelog", "KafkaInputs", "positions"]
 
 _log = get_logger(__name__)
 
+_ABSENT = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
+_HINT = "`mainspring topics apply` makes the topics; or is the prefix (topics.prefix) another one?"
+
 
 class KafkaInputs:
     """The consumer of the inputs."""
@@ -113,7 +116,7 @@ class KafkaInputs:
     def _on_error(self, error: KafkaError) -> None:
         if error.code() in DENIED_CODES or error.fatal():
             self._denied = error
-        _log.warning("consumer trouble", code=error.name(), detail=error.str())
+        _tell("consumer trouble", error)
 
     def _raise_denied(self) -> None:
         error = self._denied
@@ -148,7 +151,12 @@ class KafkaChangelog:
         self._consumer.close()
 
     def _on_error(self, error: KafkaError) -> None:
-        _log.warning("restore consumer trouble", code=error.name(), detail=error.str())
+        _tell("restore consumer trouble", error)
+
+
+def _tell(what: str, error: KafkaError) -> None:
+    hint = {"hint": _HINT} if error.code() in _ABSENT else {}
+    _log.warning(what, code=error.name(), detail=error.str(), **hint)
 
 
 def positions(marks: Mapping[Place, Mark]) -> list[TopicPartition]:
@@ -177,5 +185,5 @@ def sort_out(messages: "list[Message[bytes, bytes]]") -> ReadResult:
         elif error.fatal() or error.code() in DENIED_CODES:
             raise consumer_error(error, place)
         else:
-            _log.warning("consumer trouble", code=error.name(), detail=error.str())
+            _tell("consumer trouble", error)
     return ReadResult(records=cast("list[Received]", records), ends=ends)
