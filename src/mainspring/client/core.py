@@ -231,6 +231,8 @@ class ClientCore:
 
     def _end(self, watch: Watch, deadline: Deadline) -> Steps[Terminal]:
         self.wire.check_usable()
+        if (known := watch.terminal) is not None:
+            return known
         answer = self.wire.tail.wait_end(watch)
         try:
             yield from self.wire.join(watch, deadline)
