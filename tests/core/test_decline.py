@@ -1,5 +1,7 @@
 """OfferDeclined: back to the queue, or parked until somebody knows the name."""
 
+import itertools
+
 import pytest
 
 from mainspring.processors.core import Rules
@@ -68,6 +70,22 @@ def test_a_job_whose_name_nobody_knows_is_parked_with_growing_pauses_and_cancell
     assert asked_at == [0, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000]
     event = partition.event(JobCancelled)
     assert (event.cancel_code, event.attempt, event.command_id) == (CancelCode.UNKNOWN_NAME, 0, None)
+
+
+def test_a_worker_that_comes_to_know_the_name_waits_for_the_job_no_longer_than_five_seconds() -> None:
+    partition = Partition(Rules()).submit()
+    asked_at: list[int] = []
+    while partition.now.wall_ms < NOON + 60_000:
+        if partition.dispatch().last.offers:
+            asked_at.append(partition.now.wall_ms)
+            partition.decline(reason=DeclineReason.UNKNOWN_NAME)
+        wake = partition.core.wake_at()
+        assert wake is not None
+        assert wake.wall_ms is not None
+        partition.later(max(1, wake.wall_ms - partition.now.wall_ms))
+    pauses = [later - earlier for earlier, later in itertools.pairwise(asked_at)]
+    assert len(pauses) > 10
+    assert max(pauses) == 5_000
 
 
 def test_a_parked_job_is_not_in_flight_and_runs_once_a_worker_knows_its_name() -> None:

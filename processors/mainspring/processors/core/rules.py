@@ -56,8 +56,8 @@ class Rules:
     park_min_ms: int = 1_000
     """First pause of a job whose name a worker did not know; it doubles..."""
 
-    park_max_ms: int = 30_000
-    """...up to this."""
+    park_max_ms: int = 5_000
+    """...up to this, which is how late a worker that knows the name may get the job."""
 
     renew_min_ms: int = 1_000
     """An offer without an answer is renewed after this; the pause doubles..."""
