@@ -2,42 +2,49 @@
 
 import os
 import signal
+import sys
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from subprocess import Popen, TimeoutExpired
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mainspring.cli.connect import reach
-from mainspring.cli.context import globals_of, settings_of
-from mainspring.cli.errors import CliError
-from mainspring.cli.output import escape, note, stdout, warn
+from mainspring.cli.context import Globals, globals_of, settings_of
+from mainspring.cli.dev_banner import show_banner
+from mainspring.cli.dev_children import Child, say
+from mainspring.cli.errors import CliError, ExitCode
+from mainspring.cli.output import note, stdout, warn
 from mainspring.cli.processes import command_line
 
 if TYPE_CHECKING:
     from mainspring.settings import Settings
+    from mainspring.workers import Registry
 
 SAMPLE = "mainspring.cli.sample:app"
-_USUAL = "127.0.0.1:9092"
-_STOP_S = 15.0
-_STYLES = {"kafka": "bright_black", "scheduler": "cyan", "worker": "green", "projector": "magenta"}
+USUAL_PORT = 9092
+_LOOK_EVERY_S = 0.2
 
 
 def dev(
     ctx: typer.Context,
     app: Annotated[str, typer.Option(help="Your jobs; a few to play with by default.", metavar="MODULE:APP")] = SAMPLE,
     slots: Annotated[int, typer.Option(help="Attempts that the worker runs at once.", min=1)] = 8,
-    port: Annotated[int, typer.Option(help="Port of the Kafka that is started.", min=1, max=65535)] = 9092,
+    port: Annotated[
+        int | None,
+        typer.Option(help="Port of the Kafka that is started; 9092, or a free one.", min=1, max=65535, metavar="N"),
+    ] = None,
     data_dir: Annotated[
         Path | None, typer.Option(help="Keep the data of that Kafka here; by default it ends with this command.")
     ] = None,
 ) -> None:
     """Run Kafka, a scheduler, a worker and a projector in this terminal until Ctrl-C.
 
-    A Kafka is started unless kafka.bootstrap is set.
+    A Kafka is started unless kafka.bootstrap is set. It comes with a view of its own and a settings file that leads
+    other commands to both (.mainspring/dev.toml); no other view is ever touched.
     """
     shared = globals_of(ctx)
     stop = threading.Event()
@@ -45,28 +52,35 @@ def dev(
         stack.enter_context(_signals(stop))
         settings = settings_of(ctx)
         own_kafka = settings.origin(("kafka", "bootstrap")) == "default"
+        if port is not None and not own_kafka:
+            raise CliError(
+                f"--port {port} is for a Kafka of dev's own, and kafka.bootstrap names another.",
+                hint="Leave one of them out.",
+                code=ExitCode.USAGE,
+            )
+        registry = _jobs_of(app)
+        config, own_view = None, False
         if own_kafka:
-            shared.set("kafka.bootstrap", stack.enter_context(_kafka(port, data_dir)))
+            from mainspring.cli import dev_site
+
+            bootstrap = stack.enter_context(_kafka(port, data_dir))
+            # A view that was configured is of another cluster's log, unless this one is kept from run to run.
+            own_view = data_dir is None or settings.origin(("view", "url")) == "default"
+            shared.set("kafka.bootstrap", bootstrap)
+            config = stack.enter_context(dev_site.place(shared, app, own_view=own_view, passing=data_dir is None))
             settings = shared.settings()
         _apply_topics(settings)
-        fresh = own_kafka and data_dir is None
-        shared.flags.setdefault("log.format", "console")
-        if fresh:
+        if own_kafka and data_dir is None:
             shared.flags.setdefault("scheduler.tables", "memory")
-        if stdout().is_terminal and not stdout().no_color:
-            os.environ["FORCE_COLOR"] = "1"
-        # Three times the same warning would be noise; the settings are told once, by this process.
-        processes = {
-            "scheduler": command_line(shared, "--no-warnings", "scheduler"),
-            "worker": command_line(shared, "--no-warnings", "worker", "--app", app, "--slots", str(slots)),
-            "projector": command_line(shared, "--no-warnings", "projector", *(["--rebuild"] if fresh else [])),
-        }
-        children = {name: stack.enter_context(_child(name, command)) for name, command in processes.items()}
+        started = time.monotonic()
+        children = _start(stack, shared, app, slots, rebuild=own_view)
         if not own_kafka:
             for text in settings.warnings():
                 warn(text)
-        _banner(settings, app)
-        _watch(children, stop)
+        if _until_ready(children, stop):
+            show_banner(settings, registry, config, time.monotonic() - started)
+            stack.enter_context(_ends_told(settings))
+            _watch(children, stop)
         note("\nStopping…")
 
 
@@ -80,15 +94,33 @@ def _signals(stop: threading.Event) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-@contextmanager
-def _kafka(port: int, data_dir: Path | None) -> Iterator[str]:
-    from mainspring.local import EmbeddedKafka
-    from mainspring.local.ports import is_free
+def _jobs_of(app: str) -> "Registry":
+    """The jobs, imported before anything is started: an app that cannot be imported is a usage error at once."""
+    from mainspring.workers import Registry
 
-    # Another Kafka may hold the usual port; then any will do, and the banner tells which.
-    chosen = port if is_free(port) else None
-    with EmbeddedKafka(port=chosen, data_dir=data_dir, notify=lambda text: _line("kafka", text)) as kafka:
-        _line("kafka", f"ready at {kafka.bootstrap}")
+    sys.path.insert(0, str(Path.cwd()))
+    registry = Registry.load(app)
+    registry.prepare()
+    return registry
+
+
+@contextmanager
+def _kafka(port: int | None, data_dir: Path | None) -> Iterator[str]:
+    from mainspring.local import EmbeddedKafka
+    from mainspring.local.ports import free_ports, is_free
+
+    if port is not None and not is_free(port):
+        raise CliError(
+            f"Port {port} is taken.",
+            hint="Give another --port, leave it out to take a free one, or set kafka.bootstrap to the Kafka there.",
+            code=ExitCode.USAGE,
+        )
+    chosen = port or USUAL_PORT
+    if not is_free(chosen):
+        (chosen,) = free_ports(1)
+        say("kafka", f"port {USUAL_PORT} is taken, using {chosen}")
+    with EmbeddedKafka(port=chosen, data_dir=data_dir, notify=lambda text: say("kafka", text)) as kafka:
+        say("kafka", f"ready at {kafka.bootstrap}")
         yield kafka.bootstrap
 
 
@@ -98,59 +130,70 @@ def _apply_topics(settings: "Settings") -> None:
     admin.apply(reach(settings), settings.topology())
 
 
+def _start(stack: ExitStack, shared: Globals, app: str, slots: int, *, rebuild: bool) -> list[Child]:
+    from mainspring.local.ports import free_ports
+
+    if stdout().is_terminal and not stdout().no_color:
+        os.environ["FORCE_COLOR"] = "1"
+    commands = {
+        "scheduler": ["scheduler"],
+        "worker": ["worker", "--app", app, "--slots", str(slots)],
+        "projector": ["projector", *(["--rebuild"] if rebuild else [])],
+    }
+    children = []
+    for (role, command), http in zip(commands.items(), free_ports(len(commands)), strict=True):
+        # Three times the same warning would be noise; the settings are told once, by this process.
+        own = ["--no-warnings", "--set", "log.format=json", "--set", f"http.port={http}"]
+        own += ["--set", "http.host=127.0.0.1"]
+        children.append(stack.enter_context(Child(role, command_line(shared, *own, *command), http)))
+    return children
+
+
+def _until_ready(children: list[Child], stop: threading.Event) -> bool:
+    """Returns when every process serves; False when it was stopped before. A process that ends ends all of it."""
+    while not all(child.is_ready() for child in children):
+        if stop.wait(_LOOK_EVERY_S):
+            return False
+        _require_all(children)
+    for child in children:
+        child.tell_partitions(at_once=True)
+    return True
+
+
+def _watch(children: list[Child], stop: threading.Event) -> None:
+    while not stop.wait(_LOOK_EVERY_S):
+        for child in children:
+            child.tell_partitions()
+        _require_all(children)
+
+
+def _require_all(children: list[Child]) -> None:
+    for child in children:
+        code = child.exit_code()
+        if code is not None:
+            raise CliError(
+                f"The {child.role} has ended with exit code {code}, so everything stops.",
+                why=f"The lines of the {child.role} above tell why.",
+            )
+
+
 @contextmanager
-def _child(name: str, command: Sequence[str]) -> Iterator["Popen[bytes]"]:
-    from mainspring.local.spawn import spawn
+def _ends_told(settings: "Settings") -> Iterator[None]:
+    """Says each end of a job, a line each, while the body runs."""
+    from mainspring.cli.events import end_line
+    from mainspring.cli.job_watch import ENDS, follow_events
 
-    reading, writing = os.pipe()
-    with os.fdopen(writing, "wb") as output:
-        process = spawn(command, output)
-    reader = threading.Thread(target=_copy, args=(name, os.fdopen(reading, "rb")), daemon=True)
-    reader.start()
+    over = threading.Event()
+
+    def tell() -> None:
+        for event, _, _ in follow_events(settings, over.is_set):
+            if type(event).__name__ in ENDS:
+                say("jobs", end_line(event), cut=True)
+
+    teller = threading.Thread(target=tell, name="mainspring-dev-jobs", daemon=True)
+    teller.start()
     try:
-        yield process
+        yield
     finally:
-        process.terminate()
-        try:
-            process.wait(_STOP_S)
-        except TimeoutExpired:
-            process.kill()
-            process.wait()
-        reader.join(1)
-
-
-def _copy(name: str, stream: IO[bytes]) -> None:
-    with stream:
-        for line in stream:
-            _line(name, line.decode("utf-8", "replace").rstrip("\n"))
-
-
-def _line(name: str, text: str) -> None:
-    from rich.text import Text
-
-    # The children's own colours are kept; other control sequences are not.
-    line = Text.assemble((f"{name:<9} │ ", _STYLES[name]), Text.from_ansi(text))
-    stdout().print(line, soft_wrap=True)
-
-
-def _watch(children: dict[str, "Popen[bytes]"], stop: threading.Event) -> None:
-    reported: set[str] = set()
-    while not stop.wait(0.2):
-        for name, process in children.items():
-            if process.poll() is not None and name not in reported:
-                reported.add(name)
-                _line(name, f"ended with exit code {process.returncode}")
-        if len(reported) == len(children):
-            raise CliError("Every process has ended.", why="The lines above tell why.")
-
-
-def _banner(settings: "Settings", app: str) -> None:
-    kafka = settings.kafka.bootstrap
-    where = "" if kafka == _USUAL else f" --bootstrap {kafka}"
-    example = 'submit hello --payload \'{"name": "you"}\' --wait' if app == SAMPLE else "submit NAME --wait"
-    note(
-        f"\n[bold]Mainspring runs[/] on Kafka at {kafka}, with the jobs of {escape(app)}. In another terminal:\n"
-        f"  mainspring job {escape(example)}{where}\n"
-        f"  mainspring job list{where}\n"
-        f"Ctrl-C stops everything.\n"
-    )
+        over.set()
+        teller.join(2)

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
 
     from mainspring.log import LogRecord
 
-__all__ = ["cause_text", "event_line", "event_record", "plain", "record_json", "record_line", "record_style"]
+__all__ = [
+    "cause_text",
+    "end_line",
+    "event_line",
+    "event_record",
+    "plain",
+    "record_json",
+    "record_line",
+    "record_style",
+]
 
 _STYLES = {
     "JobSubmitted": "cyan",
@@ -77,6 +86,16 @@ def event_line(event: Any, partition: int, offset: int, *, with_job: bool = Fals
         line.append(f"{event.job_id}  ", style="bold")
     line.append(f"rev {event.revision:<3} {partition}:{offset:<8} ", style="dim")
     line.append(f"{cause_text(event.cause):<18} ", style="dim")
+    shown = {name: value for name, value in plain(event).items() if name not in _HEAD}
+    return line.append(_one_line(event_summary(shown, event.decided_at_ms)))
+
+
+def end_line(event: Any) -> "Text":
+    """The end of a job in few words: which, how, and what it says."""
+    from rich.text import Text
+
+    kind = type(event).__name__
+    line = Text.assemble((f"{event.job_id}  ", "bold"), (f"{kind:<{len('JobCompleted')}}  ", record_style(kind)))
     shown = {name: value for name, value in plain(event).items() if name not in _HEAD}
     return line.append(_one_line(event_summary(shown, event.decided_at_ms)))
 

@@ -133,4 +133,4 @@ def counts_text(counts: "JobCounts") -> str:
         for status, number in sorted(counts.by_status.items())
         if number
     ]
-    return f"[dim]{counts.total} jobs in all:[/] " + "[dim],[/] ".join(parts)
+    return f"[dim]{counts.total} {'job' if counts.total == 1 else 'jobs'} in all:[/] " + "[dim],[/] ".join(parts)

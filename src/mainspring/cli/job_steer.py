@@ -1,5 +1,7 @@
 """`mainspring job cancel|retry|reschedule`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,12 +26,7 @@ def cancel(ctx: typer.Context, job_id: JobId, *, reason: Reason = "", output: Ou
     with open_client(settings_of(ctx)) as client:
         outcome = client.cancel(job_id, reason)
     if outcome.code == "UNKNOWN_JOB":
-        raise CliError(
-            f"There is no job {job_id!r}.",
-            why="The scheduler does not know this id; finished jobs are forgotten after history.max_age_s.",
-            hint="`mainspring job list` shows what there is.",
-            code=ExitCode.NOT_FOUND,
-        )
+        raise _unknown(job_id)
     if output is Output.JSON:
         print_json(_outcome(outcome))
     if not outcome.took_effect and not outcome.pending:
@@ -61,9 +58,10 @@ def retry(
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Run a job that has ended once more, as a new job with the same terms."""
+    """Run a job that has ended once more, as a new job with the same terms. Exit code 3 when there is none."""
     with open_client(settings_of(ctx)) as client:
-        handle = client.retry(job_id, reason, new_job_id=new_id)
+        with _known(job_id):
+            handle = client.retry(job_id, reason, new_job_id=new_id)
         if wait:
             print_result(handle, wait_timeout, output)
         else:
@@ -84,16 +82,38 @@ def reschedule(
     reason: Reason = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Give a waiting job another time."""
+    """Give a waiting job another time. Exit code 4 when it waits no more, 3 when there is none."""
     if (delay is None) == (at is None):
         raise typer.BadParameter("give one of --delay and --at", param_hint="--at")
-    with open_client(settings_of(ctx)) as client:
+    with open_client(settings_of(ctx)) as client, _known(job_id):
         due_at = client.reschedule(job_id, run_at=at, delay=delay, reason=reason)
     due_ms = round(due_at.timestamp() * 1000)
     if output is Output.JSON:
         print_json({"job_id": job_id, "due_at": iso(due_ms)})
     else:
         note(f"due {local(due_ms)} ({ago(due_ms)})")
+
+
+@contextmanager
+def _known(job_id: str) -> Iterator[None]:
+    """Tells the refusal of an unknown id from all others."""
+    from mainspring.client import CommandRejectedError
+
+    try:
+        yield
+    except CommandRejectedError as error:
+        if error.code == "UNKNOWN_JOB":
+            raise _unknown(job_id) from error
+        raise
+
+
+def _unknown(job_id: str) -> CliError:
+    return CliError(
+        f"There is no job {job_id!r}.",
+        why="The scheduler does not know this id; finished jobs are forgotten after history.max_age_s.",
+        hint="`mainspring job list` shows what there is.",
+        code=ExitCode.NOT_FOUND,
+    )
 
 
 def _outcome(outcome: "CancelOutcome") -> dict[str, Any]:

@@ -9,8 +9,10 @@ import typer
 
 from mainspring.cli.connect import open_client
 from mainspring.cli.context import settings_of
+from mainspring.cli.errors import CliError, ExitCode
+from mainspring.cli.job_app import job_of
 from mainspring.cli.options import Duration, Instant, PriorityName, Reason, duration, instant, read_payload
-from mainspring.cli.output import Output, OutputOption, escape, note, print_json, stdout
+from mainspring.cli.output import Output, OutputOption, escape, note, print_json, progress, stdout
 from mainspring.cli.show import ago, iso, local
 
 if TYPE_CHECKING:
@@ -30,6 +32,14 @@ def submit(
     ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="Name that the job's handler is registered under.", show_default=False)],
     *,
+    app: Annotated[
+        str | None,
+        typer.Option(
+            help="Where the job is registered: the options that it declares hold, and its payload is checked first. "
+            "By default worker.app.",
+            metavar="MODULE:APP",
+        ),
+    ] = None,
     payload: Annotated[
         str | None, typer.Option(help="Arguments as a JSON object; @FILE or - for stdin.", metavar="JSON")
     ] = None,
@@ -38,8 +48,8 @@ def submit(
     ] = None,
     queue: Annotated[str | None, typer.Option(help="Queue; default if not given.", metavar="NAME")] = None,
     priority: Annotated[
-        PriorityName, typer.Option(help="How urgent it is.", case_sensitive=False)
-    ] = PriorityName.MEDIUM,
+        PriorityName | None, typer.Option(help="How urgent it is; MEDIUM if not given.", case_sensitive=False)
+    ] = None,
     tenant: Annotated[str | None, typer.Option(help="Whose job it is.", metavar="NAME")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag to find it by; may be repeated.", metavar="TAG")] = None,
     delay: Annotated[Duration, _duration("Run it after this time: 10s, 5m, 2h.")] = None,
@@ -71,7 +81,7 @@ def submit(
     terms: dict[str, Any] = {
         "job_id": job_id,
         "queue": queue,
-        "priority": Priority[priority.value],
+        "priority": None if priority is None else Priority[priority.value],
         "tenant": tenant,
         "tags": tuple(tag) if tag else None,
         "delay": delay,
@@ -84,8 +94,9 @@ def submit(
     }
     given = {term: value for term, value in terms.items() if value is not None}
     settings = settings_of(ctx)
+    job = job_of(name, arguments, (app,) if app else (), settings.worker.app)
     with open_client(settings) as client:
-        handle = client.submit(name, arguments, reason=reason, **given)
+        handle = client.submit(job, arguments, reason=reason, **given)
         if wait:
             print_result(handle, wait_timeout, output)
         elif verdict:
@@ -128,13 +139,25 @@ def _print_accepted(handle: "JobHandle", output: Output) -> None:
 
 
 def print_result(handle: "JobHandle", timeout: Duration, output: Output) -> None:
-    """Wait for the end of the job and print its result; other ends than COMPLETED are raised as the client's errors."""
-    result = handle.result(None if timeout is None else timeout.total_seconds())
+    """Wait for the end of the job and print its result; other ends than COMPLETED are raised as the client's errors.
+
+    The id comes first, on stderr: whoever does not wait to the end can go on with it.
+    """
+    note(f"[dim]submitted[/] {escape(handle.job_id)}")
+    try:
+        with progress("Waiting for its end…"):
+            result = handle.result(None if timeout is None else timeout.total_seconds())
+    except KeyboardInterrupt:
+        raise CliError(
+            f"Job {handle.job_id} goes on; only the waiting has ended.",
+            hint=f"mainspring job watch {handle.job_id}",
+            code=ExitCode.INTERRUPTED,
+        ) from None
     if output is Output.JSON:
         shown = {"base64": b64encode(result).decode("ascii")} if isinstance(result, bytes) else result
         print_json({"job_id": handle.job_id, "status": "COMPLETED", "result": shown})
         return
-    note(f"[dim]{escape(handle.job_id)}[/] [green]COMPLETED[/]")
+    note("[green]COMPLETED[/]")
     if isinstance(result, bytes):
         sys.stdout.buffer.write(result)
     elif result is not None:

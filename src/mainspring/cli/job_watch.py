@@ -19,9 +19,11 @@ from mainspring.cli.output import Output, OutputOption, print_line, stdout
 if TYPE_CHECKING:
     from mainspring.settings import Settings
 
-_ENDS = frozenset({"JobCompleted", "JobFailed", "JobTimedOut", "JobCancelled"})
+ENDS = frozenset({"JobCompleted", "JobFailed", "JobTimedOut", "JobCancelled"})
 # A job that was submitted a moment ago may not be decided yet.
 _FIRST_EVENT_S = 5.0
+# Of commands and reports: they tell of an id that no job may have.
+_REFUSALS = frozenset({"CommandRejected", "ReportRefused"})
 _WAITING = {
     "JobSubmitted": "waits to be started",
     "JobStarted": "is running",
@@ -65,7 +67,7 @@ class _Seen(NamedTuple):
 
 
 def _watch_one(settings: "Settings", job_id: str, timeout_s: float | None, output: Output) -> None:
-    kinds = set()
+    kinds: set[str] = set()
     with _spinner(output) as say:
         for seen in _events(settings, job_id, timeout_s):
             kind = type(seen.event).__name__
@@ -75,13 +77,13 @@ def _watch_one(settings: "Settings", job_id: str, timeout_s: float | None, outpu
             else:
                 stdout().print(event_line(*seen), soft_wrap=True)
             say(kind)
-    if not kinds:
+    if not kinds - _REFUSALS:
         raise CliError(
             f"The log tells of no job {job_id!r}.",
             hint="Check the id and topics.prefix; a command that no scheduler has read yet is not decided.",
             code=ExitCode.NOT_FOUND,
         )
-    if not kinds & _ENDS:
+    if not kinds & ENDS:
         raise CliError(f"Job {job_id!r} has not ended yet.", hint="It goes on; watch it again.", code=ExitCode.TIMEOUT)
     if "JobCompleted" not in kinds:
         raise typer.Exit(ExitCode.FAILURE)
@@ -108,7 +110,7 @@ def _events(settings: "Settings", job_id: str, timeout_s: float | None) -> Itera
 
     codec, key = settings.codec(), job_id.encode()
     started = time.monotonic()
-    last = -1
+    last, exists = -1, False
     with live_log(settings) as log:
         topic = log.topology.events
         partition = partition_for(key, topic.partitions)
@@ -118,40 +120,47 @@ def _events(settings: "Settings", job_id: str, timeout_s: float | None) -> Itera
             history = client.history(job_id)
         for entry in history:
             last = entry.offset
+            exists = exists or type(entry.event).__name__ not in _REFUSALS
             yield _Seen(entry.event, entry.partition, entry.offset)
         # Refusals of later commands may stand behind the end.
-        if any(type(entry.event).__name__ in _ENDS for entry in history):
+        if any(type(entry.event).__name__ in ENDS for entry in history):
             return
 
         def is_over() -> bool:
-            patience_s = _FIRST_EVENT_S if last < 0 and timeout_s is None else timeout_s
+            patience_s = _FIRST_EVENT_S if not exists and timeout_s is None else timeout_s
             return patience_s is not None and time.monotonic() - started > patience_s
 
         for _, _, raw in log.follow({(topic.name, partition): end}, is_over):
             if raw.key == key and raw.value is not None and raw.offset > last:
                 last = raw.offset
                 event = codec.decode(raw.value)
+                exists = exists or type(event).__name__ not in _REFUSALS
                 yield _Seen(event, partition, raw.offset)
-                if type(event).__name__ in _ENDS:
+                if type(event).__name__ in ENDS:
                     return
 
 
 def _print_all(settings: "Settings", timeout_s: float | None, output: Output) -> None:
+    started = time.monotonic()
+    stopped = lambda: timeout_s is not None and time.monotonic() - started > timeout_s  # noqa: E731 - a line says it
+    for event, partition, offset in follow_events(settings, stopped):
+        if output is Output.JSON:
+            print_line(event_record(event, partition, offset))
+        else:
+            stdout().print(event_line(event, partition, offset, with_job=True), soft_wrap=True)
+
+
+def follow_events(settings: "Settings", stopped: Callable[[], bool]) -> Iterator[tuple[Any, int, int]]:
+    """Every event from now on, with its partition and offset, until `stopped` says so."""
     from mainspring.schemas import EVENT_TYPES, UnreadableRecordError
 
     codec = settings.codec()
-    started = time.monotonic()
     with live_log(settings) as log:
         starts = {at: span.end for at, span in log.spans([log.topology.events]).items()}
-        stopped = lambda: timeout_s is not None and time.monotonic() - started > timeout_s  # noqa: E731 - a line says it
         for _, partition, raw in log.follow(starts, stopped):
             try:
                 event = codec.decode(raw.value or b"")
             except UnreadableRecordError:
                 continue
-            if type(event) not in EVENT_TYPES:
-                continue
-            if output is Output.JSON:
-                print_line(event_record(event, partition, raw.offset))
-            else:
-                stdout().print(event_line(event, partition, raw.offset, with_job=True), soft_wrap=True)
+            if type(event) in EVENT_TYPES:
+                yield event, partition, raw.offset
