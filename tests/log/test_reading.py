@@ -11,6 +11,7 @@ from mainspring.schemas import (
     CancelJob,
     Cause,
     CauseSource,
+    ClaimRefused,
     DeadLetter,
     ForwardedCommand,
     HeldAttempt,
@@ -78,6 +79,29 @@ def test_heartbeats_that_name_the_job_are_part_of_its_history_when_asked_for(wri
     assert "AttemptHeartbeat" not in types(written, "runs")
     told = history(written.log, written.codec, "runs", heartbeats=True)
     assert told[-1].record == beat
+
+
+def test_a_claim_that_lost_is_in_the_history_with_its_refusal(written: Written) -> None:
+    # given a second worker whose claim came too late, and what was told to it about other jobs
+    double, topology = written.double, written.topology
+    late = AttemptClaimed(
+        job_id="runs", attempt=1, worker_id="late", incarnation="late.1", reported_at_ms=double.tick(), free_slot=True
+    )
+    double.put(topology.attempts, "runs", late)
+    refusals = [
+        ClaimRefused(worker_id="late", incarnation="late.1", job_id=job_id, attempt=1, refusal="ALREADY_RUNNING")
+        for job_id in ("another", "runs", "runs-not")
+    ]
+    partition = partition_for(b"late", topology.signals.partitions)
+    for refusal in refusals:
+        written.log.append(topology.signals, partition, b"late", written.codec.encode(refusal), double.tick())
+
+    # when
+    told = history(written.log, written.codec, "runs")
+
+    # then
+    assert [each.record for each in told[-2:]] == [late, refusals[1]]
+    assert [each.record for each in told].count(refusals[1]) == 1
 
 
 def test_a_command_that_was_sent_on_from_another_partition_is_in_the_history(written: Written) -> None:

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Iterator
 from mainspring.log.records import LogRecord, decoded
 from mainspring.log.source import LogSource, Place, Span
 from mainspring.schemas import EVENT_TYPES, Codec
-from mainspring.schemas.attempts import AttemptHeartbeat
+from mainspring.schemas.attempts import AttemptClaimed, AttemptHeartbeat
 from mainspring.schemas.common import Cause, CauseSource
 from mainspring.schemas.dead_letters import DeadLetter
+from mainspring.schemas.events import JobStarted
 from mainspring.schemas.followups import ForwardedCommand
 from mainspring.schemas.logs import LogCaptured
+from mainspring.schemas.signals import ClaimRefused
 from mainspring.topics import Topic, partition_for
 
 __all__ = ["dead_letters", "history", "job_logs"]
@@ -26,6 +28,7 @@ def history(source: LogSource, codec: Codec, job_id: str, *, heartbeats: bool = 
     for topic in (topology.commands, topology.followups, topology.attempts, topology.events, topology.logs):
         found.extend(_of_key(source, codec, topic, job_id))
     found.extend(_forwarded(source, codec, found))
+    found.extend(_refused_claims(source, codec, found, job_id))
     found.extend(record for record in dead_letters(source, codec) if record.key == job_id.encode())
     if heartbeats:
         found.extend(_heartbeats(source, codec, job_id))
@@ -75,6 +78,28 @@ def _forwarded(source: LogSource, codec: Codec, found: Iterable[LogRecord]) -> I
         for batch in source.read(commands, original.partition, one):
             for raw in batch:
                 yield decoded(codec, commands.name, original.partition, raw)
+
+
+def _refused_claims(source: LogSource, codec: Codec, found: Iterable[LogRecord], job_id: str) -> Iterator[LogRecord]:
+    """What workers were told whose claim of the job lost; without it, such a claim looks like a job that got stuck."""
+    claims: set[tuple[str, str, int]] = set()
+    starts: set[tuple[str, str, int]] = set()
+    for each in found:
+        record = each.record
+        if type(record) is AttemptClaimed:
+            claims.add((record.worker_id, record.incarnation, record.attempt))
+        elif type(record) is JobStarted:
+            starts.add((record.worker_id, record.incarnation, record.attempt))
+    topic, about = source.topology.signals, job_id.encode()
+    for worker_id in {lost[0] for lost in claims - starts}:
+        key = worker_id.encode()
+        partition = partition_for(key, topic.partitions)
+        for batch in source.read(topic, partition, source.spans([topic])[topic.name, partition]):
+            for raw in batch:
+                if raw.key == key and about in (raw.value or b""):
+                    told = decoded(codec, topic.name, partition, raw)
+                    if type(told.record) is ClaimRefused and told.record.job_id == job_id:
+                        yield told
 
 
 def _heartbeats(source: LogSource, codec: Codec, job_id: str) -> Iterator[LogRecord]:
