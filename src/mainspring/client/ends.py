@@ -1,5 +1,6 @@
 """Where the partitions of `events` end: what a waiter of a command not yet sent can safely start from."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -104,13 +105,22 @@ class Ends:
         }
 
         def ask() -> dict[int, int]:
-            answers = admin.list_offsets(wanted, isolation_level=isolation, request_timeout=self._timeout_s)
-            return {asked.partition: answer.result().offset for asked, answer in answers.items()}
+            try:
+                answers = admin.list_offsets(wanted, isolation_level=isolation, request_timeout=self._timeout_s)
+                return {asked.partition: answer.result().offset for asked, answer in answers.items()}
+            except KafkaException:
+                # By itself the client library would ask with the leaders of before for minutes.
+                self._look_for_leaders(admin)
+                raise
 
         try:
             return patiently(ask, self._timeout_s)
         except KafkaException as error:
             raise self._unavailable(error) from error
+
+    def _look_for_leaders(self, admin: AdminClient) -> None:
+        with contextlib.suppress(KafkaException):  # the answer to the question says more
+            admin.list_topics(self._topic, timeout=self._timeout_s)
 
     def _unavailable(self, error: KafkaException) -> ClientError:
         refusal = error.args[0]

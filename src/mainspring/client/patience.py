@@ -21,9 +21,10 @@ PASSING: Final = frozenset(
         KafkaError.NOT_LEADER_FOR_PARTITION,
         KafkaError.OFFSET_NOT_AVAILABLE,
         KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError._NOENT,  # noqa: SLF001 - the public name of a code of the client library
     }
 )
-"""What is said of a partition while its leader changes."""
+"""What is said of a partition while its leader changes; the last by the client library, when it finds none."""
 
 _ABSENT: Final = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
 
