@@ -9,13 +9,14 @@ import pytest
 from mainspring.client import Client, ClientConfig
 from mainspring.schemas import Codec
 from mainspring.topics import Connection, Topology
-from tests.client.fake_scheduler import FakeScheduler, make_topics
+from tests.client.fake_scheduler import FakeScheduler
+from tests.support.topics import make_topics
 
 
 @pytest.fixture
 def topology(kafka: str, prefix: str) -> Topology:
     made = Topology(prefix=prefix, partitions=4, work_partitions=1)
-    make_topics(kafka, made)
+    make_topics(Connection(kafka), [made.commands, made.events])
     return made
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from mainspring.schemas import (
     AttemptError,
@@ -36,14 +35,6 @@ from mainspring.topics import Topology, partition_for
 
 TXN = Txn(id=1, index=0, size=1)
 NOW_MS = 1_800_000_000_000
-
-
-def make_topics(bootstrap: str, topology: Topology) -> None:
-    """`commands` and `events`, and nothing else."""
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    topics = [NewTopic(topic.name, topology.partitions, 1) for topic in (topology.commands, topology.events)]
-    for made in admin.create_topics(topics, operation_timeout=30).values():
-        made.result()
 
 
 @dataclass

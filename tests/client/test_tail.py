@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
-import time
-from collections.abc import Callable
 
 import pytest
 
@@ -15,20 +12,10 @@ from mainspring.client.watch import Start, Watch
 from mainspring.jobs.options import JobOptions
 from mainspring.topics import partition_for
 from tests.client.fake_scheduler import FakeScheduler
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.broker
 LONG_S = 30.0
-
-
-def eventually(holds: Callable[[], bool], within_s: float = LONG_S) -> bool:
-    """Whether something becomes true in time; it is looked at whenever this thread may run."""
-    deadline = time.monotonic() + within_s
-    pause = threading.Event()
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        pause.wait(0.01)
-    return True
 
 
 def ids_on_every_partition(partitions: int, each: int) -> list[str]:
@@ -69,7 +56,7 @@ def test_nothing_is_read_before_someone_waits_nor_after_the_last_one_has_gone(
     handle.result(LONG_S)
 
     # then
-    assert eventually(lambda: not tail.running)
+    eventually(lambda: not tail.running)
     assert client.submit("ok", {"n": 2}).result(LONG_S) == {"n": 2}
 
 
@@ -81,7 +68,7 @@ def test_a_handle_that_was_made_before_a_pause_misses_nothing(
     monkeypatch.setattr(tail_module, "CHECK_S", 0.05)
     handle = client.submit("hang")
     handle.accepted(LONG_S)
-    assert eventually(lambda: not client._core.wire.tail.running)
+    eventually(lambda: not client._core.wire.tail.running)
 
     # when
     scheduler.finish(handle.job_id, "late")
@@ -97,7 +84,7 @@ def test_a_handle_from_far_behind_is_caught_up_without_holding_others_up(
     monkeypatch.setattr(tail_module, "LOOK_BACK", 0)
     ids = iter(ids_on_every_partition(4, 40)[:40])  # all on one partition
     old = client.submit("ok", {"n": "old"}, job_id=next(ids))
-    assert eventually(lambda: old.job_id in scheduler.jobs)
+    eventually(lambda: old.job_id in scheduler.jobs)
     client._core.wire.ends._known = None
     for _ in range(30):
         client.submit("ok", job_id=next(ids)).result(LONG_S)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from mainspring.processors.core import Rules
 from mainspring.processors.engine.loop import Engine
@@ -15,6 +15,7 @@ from mainspring.processors.engine.ports import Kafka
 from mainspring.processors.scheduler import Scheduler, SchedulerConfig
 from mainspring.schemas import Codec, JobSpec, Record, SubmitJob
 from mainspring.topics import Connection, Topic, Topology
+from tests.support import topics
 
 CODEC = Codec.embedded()
 PATIENCE_S = 30.0
@@ -178,10 +179,8 @@ def installation(kafka: str, prefix: str, partitions: int = 2, **fields: Any) ->
 
 
 def make_topics(kafka: str, topology: Topology) -> None:
-    admin = AdminClient({"bootstrap.servers": kafka})
-    wanted = [NewTopic(topic.name, topic.partitions, 1, config=dict(topic.config)) for topic in topology.all()]
-    for made in admin.create_topics(wanted).values():
-        made.result()
+    """All topics of an installation."""
+    topics.make_topics(Connection(kafka), topology.all())
 
 
 def submit(job_id: str, **fields: Any) -> SubmitJob:

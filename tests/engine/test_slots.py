@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from mainspring.processors.engine.errors import ConfigurationError
 from mainspring.processors.engine.slot import hold_slot, slot_of
 from mainspring.processors.engine.supervisor import Backoff, supervise
+from tests.support.waiting import eventually
 
 HOLDER = """
 import sys, time
@@ -112,13 +112,6 @@ class Run:
         return self.code
 
 
-def wait_for(condition: object, limit_s: float = 15.0) -> None:
-    deadline_s = time.monotonic() + limit_s
-    while not condition():  # type: ignore[operator]  # a callable
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)
-
-
 def alive(directory: Path) -> list[int]:
     return sorted(int(each.name) for each in directory.iterdir())
 
@@ -126,11 +119,11 @@ def alive(directory: Path) -> list[int]:
 def test_a_child_that_dies_is_fenced_and_replaced_and_all_end_together(tmp_path: Path) -> None:
     fenced: list[int] = []
     run = Run(2, [sys.executable, "-c", CHILD, str(tmp_path)], fence=fenced.append)
-    wait_for(lambda: len(alive(tmp_path)) == 2)
+    eventually(lambda: len(alive(tmp_path)) == 2)
     victim = alive(tmp_path)[0]
 
     os.kill(victim, signal.SIGKILL)
-    wait_for(lambda: len(alive(tmp_path)) == 3)
+    eventually(lambda: len(alive(tmp_path)) == 3)
 
     assert fenced == [victim]
     assert run.end() == 0
@@ -152,9 +145,9 @@ def test_a_fence_that_fails_does_not_keep_the_child_from_coming_back(tmp_path: P
         raise OSError("no broker")
 
     run = Run(1, [sys.executable, "-c", CHILD, str(tmp_path)], fence=fail)
-    wait_for(lambda: len(alive(tmp_path)) == 1)
+    eventually(lambda: len(alive(tmp_path)) == 1)
 
     os.kill(alive(tmp_path)[0], signal.SIGKILL)
-    wait_for(lambda: len(alive(tmp_path)) == 2)
+    eventually(lambda: len(alive(tmp_path)) == 2)
 
     assert run.end() == 0

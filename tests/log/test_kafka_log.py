@@ -16,7 +16,8 @@ from mainspring.log import ExportedLog, KafkaLog, LogTopicError, export, history
 from mainspring.log.verify import Check
 from mainspring.schemas import Codec, JobStatus
 from mainspring.topics import Connection, Topic, Topology
-from tests.support.synthetic_log import KafkaSink, SchedulerDouble, every_life, make_topics
+from tests.support.synthetic_log import KafkaSink, SchedulerDouble, every_life
+from tests.support.topics import make_topics
 
 pytestmark = pytest.mark.broker
 

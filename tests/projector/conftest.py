@@ -20,7 +20,8 @@ from mainspring.processors.projector.tables import metadata
 from mainspring.schemas import Codec
 from mainspring.topics import Connection, Topology
 from tests.support.postgres import NoPostgresError, PostgresServer
-from tests.support.synthetic_log import KafkaSink, SchedulerDouble, make_topics
+from tests.support.synthetic_log import KafkaSink, SchedulerDouble
+from tests.support.topics import make_topics
 
 WAIT_S = 30.0
 

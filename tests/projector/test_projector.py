@@ -26,7 +26,8 @@ from mainspring.schemas import JobStatus, Record
 from mainspring.topics import Connection
 from tests.projector.conftest import Cluster, dump
 from tests.support.postgres import PostgresServer
-from tests.support.synthetic_log import every_life, make_topics
+from tests.support.synthetic_log import every_life
+from tests.support.topics import make_topics
 
 pytestmark = pytest.mark.broker
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from mainspring.log.source import Raw, Span
 from mainspring.processors.core.job.evolve import evolve
@@ -172,17 +171,6 @@ class KafkaSink:
         assert self._in_transaction.flush(30) == 0
         self._in_transaction.abort_transaction(30)
         self._active = self._plain
-
-
-def make_topics(connection: Connection, topics: Sequence[Topic]) -> None:
-    """Makes the topics on a broker of one node."""
-    admin = AdminClient(connection.admin_config())
-    new = [
-        NewTopic(topic.name, num_partitions=topic.partitions, replication_factor=1, config=dict(topic.config))
-        for topic in topics
-    ]
-    for future in admin.create_topics(new, operation_timeout=30).values():
-        future.result()
 
 
 class SchedulerDouble:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,6 +26,7 @@ from mainspring.workers import Registry, Worker, WorkerConfig
 from mainspring.workers.config import WorkerState
 from tests.support import worker_jobs
 from tests.support.fake_scheduler import CODEC, PATIENCE_S, FakeScheduler, fake_scheduler
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.broker
 
@@ -41,14 +42,6 @@ def scheduler(kafka: str, prefix: str) -> Iterator[FakeScheduler]:
 def config_of(scheduler: FakeScheduler, **changes: Any) -> WorkerConfig:
     own = {"slots": 4, "lease_ms": 3_000, "heartbeat_ms": 500, "drain_ms": 5_000, "stall_ms": 0, **changes}
     return WorkerConfig(connection=scheduler.connection, topology=scheduler.topology, codec=CODEC, **own)
-
-
-def eventually(met: Callable[[], bool]) -> None:
-    """Waits for what no record tells."""
-    ends = time.monotonic() + PATIENCE_S
-    while not met():
-        assert time.monotonic() < ends, "the condition was not met in time"
-        threading.Event().wait(0.005)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 
 from mainspring.schemas.attempts import AttemptClaimed, AttemptHeartbeat, AttemptReleased, AttemptSucceeded
 from tests.support.fake_scheduler import PATIENCE_S, FakeScheduler, fake_scheduler
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.broker
 
@@ -44,13 +45,6 @@ def a_process(scheduler: FakeScheduler, **changes: Any) -> Iterator[subprocess.P
         process.kill()
         process.wait()
         process.stdout.close()
-
-
-def eventually(met: Callable[[], bool]) -> None:
-    ends = time.monotonic() + PATIENCE_S
-    while not met():
-        assert time.monotonic() < ends, "the condition was not met in time"
-        time.sleep(0.01)  # what another process does, no signal tells
 
 
 def test_a_job_that_finishes_during_a_drain_is_reported_and_not_run_again(scheduler: FakeScheduler) -> None:

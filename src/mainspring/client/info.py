@@ -22,7 +22,7 @@ _RETRY = ("max_retries", "retry_base_delay_ms", "retry_max_delay_ms", "retry_jit
 
 def aware(instant_ms: int | None) -> datetime | None:
     """An instant on the wire (epoch milliseconds) as an aware datetime in UTC."""
-    return None if instant_ms is None else datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=instant_ms)
+    return None if instant_ms is None else _instant(instant_ms)
 
 
 def epoch_ms(instant: datetime) -> int:
