@@ -1,4 +1,4 @@
-"""The language: every record, enum and code, the codec, and what can go wrong. Bounds are in `bounds`, their checks in `limits`."""
+"""The language: every record, enum and code, the codec, and what can go wrong. How large anything may be: `bounds`."""
 
 from mainspring.schemas.attempts import (
     AttemptCancelled,
