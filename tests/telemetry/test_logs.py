@@ -3,10 +3,13 @@
 import io
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 import structlog
+import structlog.testing
 
 from mainspring.telemetry import configure_logging, get_logger
 
@@ -16,6 +19,7 @@ def restore_logging() -> Iterator[None]:
     """Leave the logging of the test run as it was."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
+    structlog.reset_defaults()
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
@@ -33,6 +37,35 @@ def test_json_is_one_object_a_line_with_the_time_in_utc_and_the_fields_as_they_w
     entry = json.loads(lines[0])
     assert entry.pop("timestamp").endswith("Z")
     assert entry == {"event": "started", "level": "info", "logger": "mainspring.test", "port": 1, "job_id": "a\nb"}
+
+
+def test_embedded_in_a_process_that_set_up_nothing_it_is_silent_below_warning_and_never_on_stdout() -> None:
+    code = (
+        "from mainspring.telemetry import get_logger\n"
+        "log = get_logger('mainspring.test')\n"
+        "log.info('news', port=1)\n"
+        "log.warning('100 % trouble', name='disk 1', left_ms=5)\n"
+        "try:\n    int('bad')\nexcept ValueError:\n    log.exception('failed')\n"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout == ""
+    first, second, *trace = told.stderr.splitlines()
+    assert first == "100 % trouble name='disk 1' left_ms=5"
+    assert second == "failed"
+    assert trace[-1].startswith("ValueError: invalid literal")
+
+
+def test_embedded_it_is_a_logger_of_the_standard_library_with_its_own_name(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="mainspring.test"):
+        get_logger("mainspring.test").info("ready", partitions=12)
+    assert caplog.record_tuples == [("mainspring.test", logging.INFO, "ready partitions=12")]
+
+
+def test_a_process_that_sets_up_structlog_later_decides_over_loggers_made_before() -> None:
+    log = get_logger("mainspring.test")
+    with structlog.testing.capture_logs() as lines:
+        log.info("ready", partitions=12)
+    assert lines == [{"event": "ready", "partitions": 12, "log_level": "info"}]
 
 
 def test_the_standard_library_goes_the_same_way() -> None:

@@ -3,12 +3,12 @@
 import logging
 import os
 import sys
-from collections.abc import Callable
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TextIO, cast
 
 import structlog
 from structlog.dev import Column, KeyValueColumnFormatter
-from structlog.typing import Processor
+from structlog.typing import BindableLogger, Context, EventDict, Processor, WrappedLogger
 
 __all__ = ["configure_logging", "get_logger"]
 
@@ -58,9 +58,36 @@ def configure_logging(*, style: str = "auto", level: str = "info", stream: TextI
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
-    """A structured logger: `log.info("what happened", job_id=…)`."""
-    logger: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
+    """A structured logger: `log.info("what happened", job_id=…)`.
+
+    It says what it says as the process has set up structlog. In a process that has not, such as one that embeds a
+    scheduler, it is a logger of the standard library: silent below WARNING by default, and never on stdout.
+    """
+    logger: structlog.stdlib.BoundLogger = structlog.wrap_logger(
+        logging.getLogger(name), wrapper_class=cast("type[structlog.stdlib.BoundLogger]", _bound)
+    )
     return logger
+
+
+def _bound(logger: logging.Logger, processors: Iterable[Processor], context: Context) -> BindableLogger:
+    """The logger for one use, by what is set up at that moment."""
+    if not structlog.is_configured():
+        return structlog.stdlib.BoundLogger(logger, processors=_EMBEDDED, context=context)
+    config = structlog.get_config()
+    bound: BindableLogger = config["wrapper_class"](
+        config["logger_factory"](logger.name), processors=processors, context=context
+    )
+    return bound
+
+
+def _as_text(logger: WrappedLogger, method: str, event: EventDict) -> tuple[tuple[str], dict[str, Any]]:  # noqa: ARG001 - structlog's protocol
+    """What the standard library takes: one text, and what it shows itself."""
+    own = {name: event.pop(name) for name in ("exc_info", "stack_info") if name in event}
+    what = event.pop("event", "")
+    return (" ".join([str(what), *(f"{name}={_shown(value)}" for name, value in event.items())]),), own
+
+
+_EMBEDDED: Final[list[Processor]] = [structlog.stdlib.filter_by_level, _as_text]
 
 
 def _console(*, colours: bool) -> Processor:
