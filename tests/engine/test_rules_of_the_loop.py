@@ -205,7 +205,7 @@ def test_offers_go_where_fewest_are_unanswered() -> None:
     where = {f"job-{number}": chosen(choose, placed, f"job-{number}") for number in range(8)}
     answered = [job for job, partition in where.items() if partition == 2]
     for job in answered:
-        placed.answered(job)
+        placed.answered(job, "w")
 
     choose.begin(0)
 
@@ -228,7 +228,7 @@ def test_a_partition_that_an_offer_came_back_from_unanswered_gets_no_more_for_a_
     first = {f"job-{number}": chosen(choose, placed, f"job-{number}") for number in range(4)}
     lost = {job: partition for job, partition in first.items() if partition in {1, 3}}
     for job in first.keys() - lost.keys():
-        placed.answered(job)
+        placed.answered(job, "w")
     choose.begin(1_000)
     for job, partition in lost.items():
         chosen(choose, placed, job, avoid=partition)
@@ -249,9 +249,25 @@ def test_an_answer_ends_the_silence_of_a_partition() -> None:
     choose.begin(1_000)
     chosen(choose, placed, "unanswered", avoid=slow)
 
-    placed.answered("answered")
+    placed.answered("answered", "w")
 
     assert chosen(choose, placed, "next") == slow
+
+
+def test_the_partitions_of_a_worker_that_let_a_lease_run_out_get_no_more_for_a_while() -> None:
+    # Given two workers with two of four partitions each, known by their answers
+    choose, placed = placement(run=1), Placed()
+    choose.begin(0)
+    for number in range(4):
+        partition = chosen(choose, placed, f"job-{number}")
+        placed.answered(f"job-{number}", "dead" if partition in {1, 3} else "alive")
+
+    # When one of them is lost with what it ran
+    choose.gone("dead", 5_000)
+
+    # Then that is offered to the other at once, and not to the dead one first
+    choose.begin(5_000)
+    assert {chosen(choose, placed, f"again-{number}") for number in range(8)} == {0, 2}
 
 
 def test_where_every_partition_is_silent_offers_go_out_all_the_same() -> None:

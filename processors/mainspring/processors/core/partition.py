@@ -134,16 +134,17 @@ class PartitionCore:
         self._lease_check_asked = self._lease_check_asked or overdue
         return overdue
 
-    def expire_leases(self, asked_at: Now, now: Now) -> None:
-        """Takes the attempts whose lease had run out at `asked_at`.
+    def expire_leases(self, asked_at: Now, now: Now) -> frozenset[str]:
+        """Takes the attempts whose lease had run out at `asked_at`; returns the incarnations of their workers.
 
         `asked_at`: when the end of `attempts` was asked for that has now been read past.
         """
         self._now = now
         self._lease_check_asked = False
-        for lease in self._indexes.leases.expired(asked_at.mono_ms):
-            expired = LeaseExpired(job_id=lease.job_id, attempt=lease.attempt)
-            self._decide(lease.job_id, expired, self._timer, now)
+        expired = self._indexes.leases.expired(asked_at.mono_ms)
+        for lease in expired:
+            self._decide(lease.job_id, LeaseExpired(job_id=lease.job_id, attempt=lease.attempt), self._timer, now)
+        return frozenset(lease.incarnation for lease in expired)
 
     def dispatch(self, now: Now, room: int) -> None:
         """Offers jobs, as many as their windows allow and at most `room`."""

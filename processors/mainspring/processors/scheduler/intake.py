@@ -133,7 +133,7 @@ class Intake:
 
     def _take_report(self, core: PartitionCore, record: Record, received: Received, cause: Cause, now: Now) -> None:
         if isinstance(record, AttemptClaimed | OfferDeclined):
-            self._placed.answered(record.job_id)
+            self._placed.answered(record.job_id, record.incarnation)
         core.apply(record, cause, now, received.value() or b"")
 
     def _take_command(self, core: PartitionCore, record: Record, received: Received, cause: Cause, now: Now) -> None:

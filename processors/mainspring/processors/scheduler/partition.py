@@ -7,7 +7,7 @@ from mainspring.processors.engine.ports import Received
 from mainspring.processors.engine.tables import Row, Table
 from mainspring.processors.scheduler.intake import Forwarded, Intake, IntakeContext
 from mainspring.processors.scheduler.measures import count_events
-from mainspring.processors.scheduler.placement import Placed
+from mainspring.processors.scheduler.placement import Placed, WorkPlacement
 from mainspring.processors.scheduler.rows import SchedulerRows
 
 __all__ = ["SchedulerPartition"]
@@ -28,10 +28,12 @@ class SchedulerPartition:
         *,
         rules: Rules,
         context: IntakeContext,
+        placement: WorkPlacement,
         cache_rows: int,
     ) -> None:
         self.number = partition
         self.placed = Placed()
+        self._placement = placement
         self._rules = rules
         self._rows = SchedulerRows(table, context.codec, cache_rows)
         self._intake = Intake(partition, context, self.placed)
@@ -69,7 +71,8 @@ class SchedulerPartition:
         return self.core.overdue_leases(now)
 
     def barrier_passed(self, asked_at: Now, now: Now) -> None:
-        self.core.expire_leases(asked_at, now)
+        for incarnation in self.core.expire_leases(asked_at, now):
+            self._placement.gone(incarnation, now.mono_ms)
 
     def has_decided(self) -> bool:
         fresh = self.core.drain()

@@ -2,7 +2,8 @@
 
 A partition of a work topic is read by one worker. Where offers lie unanswered the worker is slow, full or gone, so
 the next ones go elsewhere. A partition that an offer came back from unanswered is silent for a while: else a job goes
-from one partition of a dead worker to the next, each time for twice as long, until the group has noticed.
+from one partition of a dead worker to the next, each time for twice as long, until the group has noticed. So are all
+partitions of a worker whose lease has run out: what ran there would else be offered to it again.
 
 Every partition that a transaction touches costs the broker time, so within one transaction a run of offers of one lane
 goes to the same partition, up to `run`.
@@ -25,6 +26,8 @@ class _Lane:
     topic: str
     unanswered: list[int]
     silent_until_ms: list[int]
+    readers: list[str]
+    """The incarnation of the worker that answered last."""
     current: int = 0
     left: int = 0
 
@@ -47,7 +50,7 @@ class WorkPlacement:
             for lane in Priority:
                 topic = topology.work(queue, lane)
                 zeros = [0] * topic.partitions
-                self._lanes[queue, lane] = _Lane(topic.name, zeros, zeros.copy())
+                self._lanes[queue, lane] = _Lane(topic.name, zeros, zeros.copy(), [""] * topic.partitions)
 
     def begin(self, now_ms: int) -> None:
         """A new transaction, at a monotonic time."""
@@ -68,6 +71,13 @@ class WorkPlacement:
         placed.put(job_id, lane, lane.current)
         return lane.topic, lane.current
 
+    def gone(self, incarnation: str, now_ms: int) -> None:
+        """A worker has let a lease run out: what it read is silent for a while."""
+        for lane in self._lanes.values():
+            for partition, reader in enumerate(lane.readers):
+                if reader == incarnation:
+                    lane.silent_until_ms[partition] = now_ms + SILENT_MS
+
 
 @dataclass(slots=True)
 class Placed:
@@ -87,12 +97,13 @@ class Placed:
             lane, partition = where
             lane.silent_until_ms[partition] = silent_until_ms
 
-    def answered(self, job_id: str) -> None:
-        """A worker has claimed or declined, or the job needs no worker any more."""
+    def answered(self, job_id: str, incarnation: str) -> None:
+        """A worker has claimed or declined."""
         where = self._take(job_id)
         if where is not None:
             lane, partition = where
             lane.silent_until_ms[partition] = 0
+            lane.readers[partition] = incarnation
 
     def clear(self) -> None:
         """The partition was given up, or begins again."""

@@ -53,6 +53,7 @@ class SchedulerProgram:
             now,
             rules=self._rules,
             context=self._context,
+            placement=self._placement,
             cache_rows=max(1, self._cache_rows // self._topology.partitions),
         )
 
