@@ -38,7 +38,7 @@ class Board:
         self._changed = threading.Condition()
         self._stop = threading.Event()
         self._error: BaseException | None = None
-        options = {"group.id": topology.group("observer.proof"), "auto.offset.reset": "earliest"}
+        options = {"group.id": topology.group("client.proof"), "auto.offset.reset": "earliest"}
         self._consumer = Consumer(connection.consumer_config(**options))
         name = topology.events.name
         self._consumer.assign([TopicPartition(name, number, 0) for number in range(topology.events.partitions)])

@@ -65,6 +65,7 @@ class Member:
         code = self.process.wait()
         at_ns = time.monotonic_ns()
         self.close()
+        self.process = None
         assert code == -signal.SIGKILL, f"{self.name} had ended before it was killed: {self.tail()}"
         return at_ns
 
@@ -145,30 +146,34 @@ class Site:
         """What its handlers have written down so far."""
         return Ledger(self.directory / "ledger")
 
-    def command(self, *arguments: str) -> list[str]:
-        """A command of the product with these settings."""
-        return [*COMMAND, "--config", str(self.settings_file), *arguments]
+    def command(self, *arguments: str, **settings: Any) -> list[str]:
+        """A command of the product with these settings, and some of its own by their dotted names."""
+        flags = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+        return [*COMMAND, "--config", str(self.settings_file), *flags, *arguments]
 
-    def add(self, name: str, *arguments: str) -> Member:
+    def add(self, name: str, *arguments: str, **settings: Any) -> Member:
         """A process that runs a command of the product; started."""
 
         def start(member: Member) -> "subprocess.Popen[Any]":
             own = {jobs.LIFE_VARIABLE: member.life, jobs.DIRECTORY_VARIABLE: str(self.directory / "ledger")}
             variables = [f"{key}={value}" for key, value in (environment() | own).items()]
             with member.log_file.open("ab") as log:
-                return spawn(["/usr/bin/env", "-i", *variables, *self.command(*arguments)], log)
+                return spawn(["/usr/bin/env", "-i", *variables, *self.command(*arguments, **settings)], log)
 
         return self._started(name, start)
 
-    def scheduler(self, name: str) -> Member:
+    def scheduler(self, name: str, **settings: Any) -> Member:
         """`mainspring scheduler`."""
-        return self.add(name, "scheduler", "--slot", name)
+        return self.add(name, "scheduler", "--slot", name, **settings)
 
-    def worker(self, name: str, *, slots: int, **settings: Any) -> Member:
+    def worker(self, name: str, *, slots: int = 16, **settings: Any) -> Member:
         """`mainspring worker`, under a name of its own."""
-        own = {"worker.id": name, **settings}
-        flags = [part for key, value in own.items() for part in ("--set", f"{key}={value}")]
-        return self.add(name, *flags, "worker", "--app", "tests.proof.jobs:app", "--slots", str(slots))
+        arguments = ("worker", "--app", "tests.proof.jobs:app", "--slots", str(slots))
+        return self.add(name, *arguments, **{"worker.id": name}, **settings)
+
+    def projector(self, **settings: Any) -> Member:
+        """`mainspring projector`."""
+        return self.add("projector", "projector", **settings)
 
     def held_scheduler(self, name: str) -> Member:
         """A scheduler whose transactions can be held open."""
@@ -207,7 +212,11 @@ class Site:
         places = [TopicPartition(topology.commands.name, number) for number in range(topology.partitions)]
         prefix = topology.transactional_id("")
         found = self.offsets.committed(places, timeout=PATIENCE_S)
-        return {place.partition: str(place.metadata).removeprefix(prefix) for place in found if place.metadata}
+        return {
+            place.partition: str(place.metadata).removeprefix(prefix).removesuffix("#new")
+            for place in found
+            if place.metadata
+        }
 
     def verify(self, *arguments: str) -> tuple[int, dict[str, Any]]:
         """`mainspring log verify`: its exit code and its report."""
@@ -268,12 +277,18 @@ def settings_of(
 
 @contextmanager
 def a_site(
-    bootstrap: str, prefix: str, directory: Path, changes: dict[str, dict[str, Any]] | None = None
+    bootstrap: str,
+    prefix: str,
+    directory: Path,
+    changes: dict[str, dict[str, Any]] | None = None,
+    *,
+    make_topics: bool = True,
 ) -> Iterator[Site]:
     """Topics of its own, a client and a board; no process yet. All processes are killed at the end."""
     (directory / "ledger").mkdir(parents=True)
     path, settings = settings_of(directory, bootstrap, prefix, changes or {})
-    admin.apply(settings.connection(), settings.topology())
+    if make_topics:
+        admin.apply(settings.connection(), settings.topology())
     # Offsets that a transaction is about to move would else be waited for.
     options = {"group.id": settings.topology().group("scheduler"), "isolation.level": "read_uncommitted"}
     with ExitStack() as stack:

@@ -20,7 +20,7 @@ LEASE_S = {"kill": 6.0, "stop": 4.0}
 
 def crew(site: Site) -> tuple[list[Member], list[Member]]:
     """Two schedulers that can be held, two workers, and a projector."""
-    site.add("projector", "projector")
+    site.projector()
     schedulers = [site.held_scheduler(name) for name in ("s1", "s2")]
     return schedulers, [site.worker(name, slots=SLOTS) for name in ("w1", "w2")]
 
