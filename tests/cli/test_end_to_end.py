@@ -2,9 +2,10 @@
 
 import json
 import secrets
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -402,3 +403,67 @@ def _until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not come about within a minute"
         time.sleep(0.2)
+
+
+def test_the_view_of_another_installation_is_refused_and_without_a_broker_its_age_is_told(
+    installed: Installation, site: Site, tmp_path: Path
+) -> None:
+    # given a view with a job in it, and a copy of it that was folded from a topic that is gone
+    submitted = installed("job", "submit", "hello", "--wait", "--id", "of-this-cluster")
+    assert submitted.code == 0, submitted.err
+    assert installed("job", "get", "of-this-cluster").code == 0
+    copy = tmp_path / "copy.db"
+    with closing(sqlite3.connect(site.config.parent / "view.db")) as there, closing(sqlite3.connect(copy)) as here:
+        there.backup(here)
+        here.execute("UPDATE meta SET value = 'AAAA' WHERE name = 'topic_id'")
+        here.commit()
+
+    # when it is read with the settings of another installation, with a cluster that is not its own, without any
+    other_prefix = installed("--prefix", "elsewhere.", "job", "list")
+    other_cluster = installed("--set", f"view.url=sqlite:///{copy}", "job", "list")
+    no_broker = installed("--bootstrap", "127.0.0.1:1", "job", "list")
+
+    # then what would be the jobs of others is not shown, and what may be old says how old
+    for refused in (other_prefix, other_cluster):
+        assert (refused.code, refused.out) == (1, ""), refused.err
+        assert "is not of the Kafka at" in refused.err
+    assert "elsewhere.events" in other_prefix.err
+    assert "AAAA" in other_cluster.err
+    assert no_broker.code == 0
+    assert "of-this-cluster" in no_broker.out
+    assert "no broker answers at 127.0.0.1:1: what the view shows is of" in no_broker.err
+
+
+def test_where_there_is_no_view_its_whole_path_is_named(cli: Cli, tmp_path: Path) -> None:
+    ran = cli("job", "list")
+
+    assert ran.code == 1
+    assert f"There is no view at {tmp_path}/mainspring-view.db. view.url is sqlite:///mainspring-view.db" in ran.err
+    assert "relative to this directory" in ran.err
+
+
+def test_commands_for_a_job_that_is_not_there_end_with_3(installed: Installation) -> None:
+    for command in (("cancel",), ("retry",), ("reschedule", "--delay", "1h"), ("get",), ("explain",), ("watch",)):
+        ran = installed("job", command[0], "never-submitted", *command[1:])
+        assert ran.code == ExitCode.NOT_FOUND, (command, ran.err)
+        assert "'never-submitted'" in ran.err
+
+
+def test_a_submit_with_an_app_applies_what_the_job_declares_and_checks_the_payload(installed: Installation) -> None:
+    sample = ("--app", "mainspring.cli.sample:app")
+    declared = installed("job", "submit", "flaky", *sample, "--delay", "1h", "--id", "declared", "-o", "json")
+    bare = installed("job", "submit", "flaky", "--delay", "1h", "--id", "bare", "-o", "json")
+    given = installed("job", "submit", "flaky", *sample, "--delay", "1h", "--retries", "1", "--id", "given")
+    wrong = installed("job", "submit", "hello", *sample, "--payload", '{"nme": "you"}')
+    unknown = installed("job", "submit", "helo", *sample)
+
+    assert (declared.code, bare.code, given.code) == (0, 0, 0)
+    assert "no --app" not in declared.err
+    assert "no --app" in bare.err
+    retries = {name: installed("job", "get", name, "-o", "json").json["max_retries"] for name in ("declared", "bare")}
+    assert retries == {"declared": 5, "bare": 0}
+    assert installed("job", "get", "given", "-o", "json").json["max_retries"] == 1
+    assert wrong.code == ExitCode.USAGE
+    assert "nme" in wrong.err
+    assert unknown.code == ExitCode.USAGE
+    assert "It has: broken, flaky, hello, primes, sleep" in unknown.err

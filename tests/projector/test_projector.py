@@ -102,6 +102,16 @@ def test_a_projector_that_is_stopped_anywhere_goes_on_exactly_there(
     assert dump(view_url) == dump(whole)
 
 
+def test_a_view_says_which_topic_it_is_a_fold_of_before_it_has_an_event(cluster: Cluster, view_url: str) -> None:
+    cluster.project(view_url)
+
+    with View(view_url) as view:
+        source = view.source()
+    assert source is not None
+    assert source.topic == cluster.topology.events.name
+    assert len(source.topic_id) == len("AAAAAAAAAAAAAAAAAAAAAA")
+
+
 def test_what_was_aborted_never_shows(cluster: Cluster, view_url: str) -> None:
     double = cluster.double
     double.submit("kept")

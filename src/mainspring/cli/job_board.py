@@ -3,9 +3,10 @@
 import time
 from typing import TYPE_CHECKING
 
-from mainspring.cli.job_read import counts_text, open_view
+from mainspring.cli.job_read import counts_text
 from mainspring.cli.jobs_view import COLUMNS, summary_row
 from mainspring.cli.output import stdout, table_of
+from mainspring.cli.view_source import open_view
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

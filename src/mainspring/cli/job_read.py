@@ -13,6 +13,7 @@ from mainspring.cli.jobs_view import COLUMNS, attempt_json, detail_json, event_j
 from mainspring.cli.options import Duration, JobId, OrderName, PriorityName, StatusName, duration
 from mainspring.cli.output import Output, OutputOption, note, print_json, print_table
 from mainspring.cli.show import STATUS_STYLES
+from mainspring.cli.view_source import open_view
 
 if TYPE_CHECKING:
     from mainspring.processors.projector.view import JobCounts, JobDetail, View
@@ -96,22 +97,6 @@ def _catch_up(settings: "Settings", view: "View", job_id: str) -> "JobDetail | N
     if not history or not view.wait_for(history[-1].partition, history[-1].offset, _CATCH_UP_S):
         return None
     return view.get(job_id)
-
-
-def open_view(settings: "Settings") -> "View":
-    """The reader of the view; says how to get a view when there is none."""
-    from mainspring.processors.projector import ViewAbsentError
-    from mainspring.processors.projector.view import View
-
-    try:
-        return View(settings.view.url.get_secret_value())
-    except ViewAbsentError as error:
-        raise CliError(
-            f"There is no view at {settings.view.url}.",
-            why=str(error),
-            hint="Run `mainspring projector` (or `mainspring dev`), or set view.url to the view that one writes. "
-            "`mainspring log history JOB_ID` reads the log itself and needs no view.",
-        ) from error
 
 
 def not_found(job_id: str) -> CliError:

@@ -19,6 +19,7 @@ __all__ = [
     "RejectionRecord",
     "UnreadableRecord",
     "ViewPosition",
+    "ViewSource",
 ]
 
 
@@ -197,6 +198,14 @@ class UnreadableRecord:
     reason: str
     detail: str
     key: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewSource:
+    """The topic that a view is a fold of. Its id is Kafka's: no other cluster, and no later topic, has the same."""
+
+    topic: str
+    topic_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,6 +115,7 @@ class Projector:
                 self._live.clear()
                 stored = store.positions()
                 self._positions = feed.begin(stored)
+                store.remember_source(self._config.topology.events.name, feed.topic_id)
                 self._follow(store, feed, stop)
         finally:
             self._passed, self._ends, self._at_end = {}, {}, frozenset()

@@ -82,6 +82,11 @@ class ViewStore:
             if not keeps_all:
                 self._connection.execute(update(meta).where(meta.c.name == "retention").values(value="limited"))
 
+    def remember_source(self, topic: str, topic_id: str) -> None:
+        """Keeps which topic the view is a fold of, so that readers can tell it from others before its first event."""
+        with self._connection.begin():
+            self._put(meta, [{"name": "topic", "value": topic}, {"name": "topic_id", "value": topic_id}])
+
     def positions(self) -> dict[int, Position]:
         """Where each partition stands; empty for a new view."""
         with self._connection.begin():

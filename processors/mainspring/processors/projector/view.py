@@ -24,6 +24,7 @@ from mainspring.processors.projector.model import (
     RejectionRecord,
     UnreadableRecord,
     ViewPosition,
+    ViewSource,
 )
 from mainspring.processors.projector.rows import attempt_of, event_of
 from mainspring.processors.projector.tables import (
@@ -55,6 +56,7 @@ __all__ = [
     "UnreadableRecord",
     "View",
     "ViewPosition",
+    "ViewSource",
 ]
 
 ALL: Final = JobFilter()
@@ -157,6 +159,13 @@ class View:
         """How far each partition of `events` is folded; a partition without events may be absent."""
         with self._connect() as connection:
             return _positions(connection)
+
+    def source(self) -> ViewSource | None:
+        """Which topic of which cluster the view is a fold of; None while no projector has got as far as reading it."""
+        with self._connect() as connection:
+            rows = connection.execute(select(meta.c.name, meta.c.value).where(meta.c.name.in_(("topic", "topic_id"))))
+            found = {row.name: row.value for row in rows}
+        return ViewSource(**found) if len(found) == len(ViewSource.__dataclass_fields__) else None
 
     def wait_for(self, partition: int, offset: int, timeout_s: float = 5.0) -> bool:
         """Waits until the event at that place is in the view; False when it is not in time.
