@@ -1,7 +1,8 @@
 """Small records that others are made of, and the enums of the language."""
 
 from dataclasses import dataclass
-from enum import IntEnum
+
+from mainspring.schemas.named import NamedInt
 
 __all__ = [
     "AttemptError",
@@ -16,7 +17,7 @@ __all__ = [
 ]
 
 
-class Priority(IntEnum):
+class Priority(NamedInt):
     """How urgent a job is; the lane it is offered on."""
 
     LOW = 0
@@ -25,7 +26,7 @@ class Priority(IntEnum):
     CRITICAL = 3
 
 
-class JobStatus(IntEnum):
+class JobStatus(NamedInt):
     """Where a job stands in its life."""
 
     PENDING = 0
@@ -42,7 +43,7 @@ class JobStatus(IntEnum):
         return self >= JobStatus.COMPLETED
 
 
-class CauseSource(IntEnum):
+class CauseSource(NamedInt):
     """What kind of input made the scheduler decide."""
 
     COMMANDS = 0
