@@ -15,7 +15,7 @@ from mainspring.client.tracing import current_trace
 from mainspring.jobs import ids
 from mainspring.jobs.errors import InvalidJobError
 from mainspring.jobs.models import JobPriority
-from mainspring.jobs.options import NO_OPTIONS, JobOptions
+from mainspring.jobs.options import NO_OPTIONS, JobOptions, options_of
 from mainspring.jobs.policy import RetryPolicy
 from mainspring.jobs.spec import Submittable, to_spec
 from mainspring.schemas.bounds import REASON_MAX_CHARS
@@ -58,8 +58,8 @@ class Terms(OtherTerms, total=False):
 
 
 def to_options(terms: Terms) -> JobOptions:
-    """The terms as options; without any, the one value that costs nothing to merge."""
-    return JobOptions(**terms) if terms else NO_OPTIONS
+    """The terms as options; without any, the one value that costs nothing to merge. Raises `UnknownOptionError`."""
+    return options_of(beside=("reason", "if_exists"), **terms) if terms else NO_OPTIONS
 
 
 @dataclass(frozen=True, slots=True)

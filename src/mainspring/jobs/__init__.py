@@ -17,6 +17,7 @@ from mainspring.jobs.errors import (
     ResultTooLargeError,
     RetryLater,
     UnknownHandlerError,
+    UnknownOptionError,
 )
 from mainspring.jobs.handler import Handler
 from mainspring.jobs.models import ConcurrencyModel, JobPriority, JobStatus
@@ -56,6 +57,7 @@ __all__ = [
     "RetryPolicy",
     "Submittable",
     "UnknownHandlerError",
+    "UnknownOptionError",
     "current_context",
     "new_job_id",
     "to_spec",

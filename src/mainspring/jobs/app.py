@@ -11,7 +11,7 @@ from mainspring.jobs.base import Job
 from mainspring.jobs.errors import DuplicateJobNameError, JobDefinitionError
 from mainspring.jobs.handler import Handler, for_class, for_function
 from mainspring.jobs.models import ConcurrencyModel, JobPriority
-from mainspring.jobs.options import NO_OPTIONS, JobOptions
+from mainspring.jobs.options import NO_OPTIONS, JobOptions, options_of
 from mainspring.jobs.payload import JSON, PayloadCodec
 from mainspring.jobs.policy import RetryPolicy
 
@@ -34,8 +34,8 @@ class JobCall:
     options: JobOptions
 
     def with_options(self, **options: Any) -> "JobCall":
-        """The same call under other terms; the names are those of `JobOptions`."""
-        return replace(self, options=JobOptions(**options).over(self.options))
+        """The same call under other terms; the names are those of `JobOptions`. Raises `UnknownOptionError`."""
+        return replace(self, options=options_of(**options).over(self.options))
 
 
 class JobFunction(Generic[P, R]):
@@ -121,7 +121,7 @@ class App:
         """
 
         def register(function: Callable[..., Any]) -> JobFunction[..., Any]:
-            defaults = JobOptions(**options) if options else NO_OPTIONS
+            defaults = options_of(**options) if options else NO_OPTIONS
             handler = for_function(function, name=name, model=model, defaults=defaults, codec=self.codec, app=self)
             self.add(handler)
             return JobFunction(function, handler)

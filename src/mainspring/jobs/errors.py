@@ -3,7 +3,8 @@
 MainspringError                      root of all of them (mainspring.schemas.errors)
 ├── JobDefinitionError               a job or handler is declared wrongly; raised where it is declared
 │   ├── DuplicateJobNameError        two handlers under one name
-│   └── HandlerSignatureError        parameters that no payload can fill
+│   ├── HandlerSignatureError        parameters that no payload can fill
+│   └── UnknownOptionError           a term that no job has, such as a misspelt one
 ├── InvalidJobError                  a job that cannot be submitted (code, field)
 ├── NoCurrentJobError                current_context() outside of a job
 └── AttemptFailureError              raised by a handler, or instead of its result
@@ -18,6 +19,7 @@ MainspringError                      root of all of them (mainspring.schemas.err
 
 from collections.abc import Mapping
 from datetime import timedelta
+from difflib import get_close_matches
 
 from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.errors import MainspringError
@@ -36,6 +38,7 @@ __all__ = [
     "ResultTooLargeError",
     "RetryLater",
     "UnknownHandlerError",
+    "UnknownOptionError",
 ]
 
 
@@ -53,6 +56,17 @@ class DuplicateJobNameError(JobDefinitionError):
 
 class HandlerSignatureError(JobDefinitionError):
     """A handler has a parameter that no payload can fill."""
+
+
+class UnknownOptionError(JobDefinitionError):
+    """A term that no job has. `option` is what was given, `known` what there is."""
+
+    def __init__(self, option: str, known: tuple[str, ...]) -> None:
+        close = get_close_matches(option, known, n=1)
+        meant = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}."
+        super().__init__(f"a job has no option {option!r}; {meant}")
+        self.option = option
+        self.known = known
 
 
 class InvalidJobError(MainspringError, ValueError):

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from typing import Any
 
+from mainspring.jobs.errors import UnknownOptionError
 from mainspring.jobs.models import JobPriority
 from mainspring.jobs.policy import RetryPolicy
 
-__all__ = ["NO_OPTIONS", "OPTION_NAMES", "JobOptions"]
+__all__ = ["NO_OPTIONS", "OPTION_NAMES", "JobOptions", "options_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,3 +61,14 @@ class JobOptions:
 OPTION_NAMES: tuple[str, ...] = tuple(option.name for option in fields(JobOptions))
 NO_OPTIONS = JobOptions()
 """Says nothing; shared, so that merging it costs nothing."""
+
+
+def options_of(*, beside: tuple[str, ...] = (), **options: Any) -> JobOptions:
+    """The keywords as options; `beside` are others that the caller takes. Raises `UnknownOptionError` with a guess."""
+    try:
+        return JobOptions(**options)
+    except TypeError:
+        unknown = next((name for name in options if name not in OPTION_NAMES), None)
+        if unknown is None:
+            raise
+        raise UnknownOptionError(unknown, (*OPTION_NAMES, *beside)) from None

@@ -22,7 +22,7 @@ from mainspring.client.wire import Deadline
 from mainspring.jobs.app import App, JobFunction
 from mainspring.jobs.base import Job
 from mainspring.jobs.handler import Handler, for_class
-from mainspring.jobs.options import JobOptions
+from mainspring.jobs.options import JobOptions, options_of
 from mainspring.jobs.spec import Submittable
 from mainspring.scheduler.embedded import EmbeddedOptions, EmbeddedProcessors
 from mainspring.scheduler.errors import NotStartedError, NotSupportedYetError, SchedulerStoppedError
@@ -202,7 +202,7 @@ class JobScheduler:
         `args` are the arguments of a job given by name; the terms are those of `JobOptions`. Raises `InvalidJobError`
         (nothing was sent), `SchedulerStoppedError`, `NotDeliveredError`.
         """
-        return await drive_async(self._submit(job, args, JobOptions(delay=delay, depends_on=depends_on, **terms)))
+        return await drive_async(self._submit(job, args, options_of(delay=delay, depends_on=depends_on, **terms)))
 
     def submit_threadsafe(
         self,
@@ -214,7 +214,7 @@ class JobScheduler:
         **terms: Unpack[OtherTerms],
     ) -> str:
         """`submit` for any thread; blocks until the job is in the log."""
-        return drive(self._submit(job, args, JobOptions(delay=delay, depends_on=depends_on, **terms)))
+        return drive(self._submit(job, args, options_of(delay=delay, depends_on=depends_on, **terms)))
 
     async def get(self, job_id: str) -> JobInfo:
         """The job as it stands now. Raises `JobNotFoundError`.
