@@ -22,6 +22,7 @@ class Menu:
 
     kill_per_step: float = 0.0
     pause_per_step: float = 0.0
+    cut_per_step: float = 0.0
     kills: float = 0.0
     pauses: float = 0.0
     cuts: float = 0.0
@@ -53,6 +54,7 @@ class Menu:
 _RANGES: dict[str, tuple[float, float]] = {
     "kill_per_step": (0.0002, 0.01),
     "pause_per_step": (0.0002, 0.01),
+    "cut_per_step": (0.0002, 0.005),
     "kills": (0.1, 3),
     "pauses": (0.1, 3),
     "cuts": (0.1, 3),
@@ -149,13 +151,22 @@ class Chaos:
         """At the numbered steps of a process: it dies, or is paused, right there."""
         until_kill = self._countdown(self.menu.kill_per_step)
         until_pause = self._countdown(self.menu.pause_per_step)
+        until_cut = self._countdown(self.menu.cut_per_step)
 
         def at(name: str) -> None:
-            nonlocal until_kill, until_pause
+            nonlocal until_kill, until_pause, until_cut
             if not self._is_on:
                 return
             until_kill -= 1
             until_pause -= 1
+            until_cut -= 1
+            if until_cut == 0:
+                until_cut = self._countdown(self.menu.cut_per_step)
+                self.injected += 1
+                self._world.saw(f"cut off at {name}")
+                # Before the request has left, on its way, or while the answer is on its way.
+                duration = self._duration()
+                self._world.after(self._rng.randrange(5_000), lambda: process.cut(duration))
             if until_kill == 0:
                 self.injected += 1
                 self._world.note("kill", process.name, "at", name)

@@ -84,6 +84,11 @@ def draw_plan(seed: int, duration_s: int) -> Plan:
         history_max_count=rng.choice([100_000, 100_000, 8]),
         max_batch=rng.choice([4_000, 4_000, 20, 3]),
         commit_inputs_ms=rng.choice([60_000, 5_000]),
+        patience_ms=rng.choice([20_000, 6_000, 2_000]),
+        transaction_timeout_ms=rng.choice([3_000, 3_000, 10_000, 30_000]),
+        session_timeout_ms=rng.choice([6_000, 6_000, 3_000]),
+        txn_sweep=rng.choice([1, 1, 10]) * SECOND,
+        rebalance_delay=rng.choice([0, 3]) * SECOND,
     )
     return Plan(seed=seed, duration=duration, menu=draw_menu(rng), shape=shape)
 

@@ -46,6 +46,11 @@ class SiteShape:
     history_max_count: int = 100_000
     max_batch: int = 4_000
     commit_inputs_ms: int = 60_000
+    patience_ms: int = 20_000
+    transaction_timeout_ms: int = 3_000
+    session_timeout_ms: int = 6_000
+    txn_sweep: int = SECOND
+    rebalance_delay: int = 0
 
 
 class Site:
@@ -60,7 +65,7 @@ class Site:
             partitions=shape.partitions,
             work_partitions=shape.work_partitions,
         )
-        self.settings = BrokerSettings(world=world)
+        self.settings = BrokerSettings(world=world, txn_sweep=shape.txn_sweep, rebalance_delay=shape.rebalance_delay)
         self.broker = SimBroker(world, self.settings)
         for topic in self.topology.all():
             self.broker.create_topic(topic.name, topic.partitions)
@@ -99,9 +104,14 @@ class Site:
             rules,
             slot,
             settings=ClientSettings(
-                group=self.topology.group("scheduler"), changelog=self.topology.scheduler_changelog.name
+                group=self.topology.group("scheduler"),
+                changelog=self.topology.scheduler_changelog.name,
+                session_timeout_ms=shape.session_timeout_ms,
+                transaction_timeout_ms=shape.transaction_timeout_ms,
             ),
-            options=EngineOptions(max_batch=shape.max_batch, commit_inputs_ms=shape.commit_inputs_ms),
+            options=EngineOptions(
+                max_batch=shape.max_batch, commit_inputs_ms=shape.commit_inputs_ms, patience_ms=shape.patience_ms
+            ),
             on_disk=shape.on_disk,
         )
 

@@ -98,6 +98,7 @@ class World:
         heap = self._heap
         while condition():
             if not heap or heap[0][0] > until:
+                self.now = max(self.now, until)
                 return False
             self.run(heap[0][0])
         return True

@@ -117,7 +117,7 @@ class Fetcher:
         if self._ops and world.rng.random() < 0.5:
             # Callbacks run in the middle of a batch as well: what was taken before may no longer be ours.
             self._serve()
-        while len(records) < max_records and self._skip_stale():
+        while len(records) + len(ends) < max_records and self._skip_stale():
             self._take(records, ends)
         return ReadResult(records=records, ends=ends)
 

@@ -43,6 +43,8 @@ class _Txn:
     error: TransactionError | None = None
     flushing: Future[None] | None = None
     ending: Future[None] | None = None
+    is_unanswered: bool = False
+    """Whether its commit was not answered in time."""
 
 
 class SimOutput:
@@ -232,7 +234,21 @@ class SimOutput:
             txn.ending = self._requests.repeat(
                 "EndTxn", lambda: transactions.end(pid, epoch, commit=commit), self._seen_in(txn)
             )
-        self._wait(txn.ending)
+        try:
+            self._wait(txn.ending)
+        except TransactionError as error:
+            if commit and error.kind is FaultKind.RETRIABLE and not txn.is_unanswered:
+                txn.is_unanswered = True
+                txn.ending.then(self._answered_late)
+            raise
+
+    def _answered_late(self, answer: Future[None]) -> None:
+        try:
+            answer.result()
+        except TransactionError:
+            self._world.saw("unanswered commit had no effect")
+        else:
+            self._world.saw("unanswered commit took effect")
 
     def _wait(self, answer: Future[T]) -> T:
         if not self._process.wait(answer, _CALL):
@@ -245,8 +261,9 @@ class SimOutput:
     def _seen(self, code: str, request: str, txn: _Txn | None = None) -> TransactionError:
         """What an error of the broker means to the client library."""
         if code in _FENCED or (code == "INVALID_TXN_STATE" and request != "Produce"):
-            name = "_FENCED" if code in _FENCED else code
-            error = TransactionError(FaultKind.FATAL, name, f"{request}: this producer may not go on")
+            is_fenced = code in _FENCED
+            kind, name = (FaultKind.FENCED, "_FENCED") if is_fenced else (FaultKind.FATAL, code)
+            error = TransactionError(kind, name, f"{request}: this producer may not go on")
             self._fatal = self._fatal or error
             self._world.saw("producer shut out")
             return error
