@@ -10,6 +10,7 @@ from mainspring.cli.demo.errors import DemoError
 from mainspring.cli.demo.fleet import Fleet
 from mainspring.cli.demo.owners import Owners
 from mainspring.cli.demo.plan import CANCEL_RUNNING, CANCEL_WAITING, Planned
+from mainspring.cli.demo.recovery import Recovery, recovery
 from mainspring.cli.demo.story import Story
 from mainspring.cli.durations import format_duration
 from mainspring.schemas.common import JobStatus
@@ -126,16 +127,24 @@ class Director:
         running = self._running_on(name)
         pid, at_ms = self._kill(name, f"while it runs {len(running)} attempts")
         self._until(lambda: self._have_gone_on(running), f"the attempts of {name} to run elsewhere", self._unfinished)
-        stories = self._board.stories
-        back = [
-            attempt for job_id, then in running.items() for attempt in stories[job_id].attempts[len(then.attempts) :]
-        ]
-        recovered_ms = max((attempt.started_at_ms for attempt in back), default=at_ms) - at_ms
-        heir = " and ".join(sorted({attempt.worker_id for attempt in back}))
-        ended = f"; {len(running) - len(back)} had just ended" if len(back) < len(running) else ""
-        self._say(f"[green]{len(back)} run again on {heir}[/] {_duration(recovered_ms)} after the kill{ended}")
+        found = recovery(running, self._board.stories, at_ms)
+        recovered_ms = found.recovered_ms(at_ms)
+        self._say_recovery(found, recovered_ms)
         self._restart(name)
         return Kill(name=name, pid=pid, hit=f"{len(running)} attempts", recovered_ms=recovered_ms, noticed=_LEASE)
+
+    def _say_recovery(self, found: Recovery, recovered_ms: int) -> None:
+        ended = f"; {found.ended} had just ended or been cancelled" if found.ended else ""
+        if found.again:
+            heir = " and ".join(sorted({attempt.worker_id for attempt in found.again}))
+            many = len(found.again)
+            runs = "runs" if many == 1 else "run"
+            self._say(f"[green]{many} {runs} again on {heir}[/] {_duration(recovered_ms)} after the kill{ended}")
+        else:
+            self._say(f"none was lost{ended}")
+        if found.waited:
+            worst_ms = max(attempt.late_ms for attempt in found.waited)
+            self._say(f"{len(found.waited)} more were due and not started then: the latest {_duration(worst_ms)} late")
 
     def _have_gone_on(self, running: Mapping[str, Story]) -> bool:
         """Whether jobs that ran at the kill have all started again, or ended."""

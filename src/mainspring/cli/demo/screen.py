@@ -26,7 +26,8 @@ __all__ = ["Screen", "late_text"]
 _FRAMES_PER_S = 6
 _MARKS = {JobStatus.PENDING: "·", JobStatus.RUNNING: "▶", JobStatus.RETRY_WAIT: "↻"}
 _ENDED = "■"
-_LATE_MS, _VERY_LATE_MS = 500, 2_000
+_LATE_MS, _VERY_LATE_MS = 2_000, 10_000
+"""A kill costs up to a lease: what is coloured is later than a start on a healthy, busy machine."""
 
 
 class Screen:
