@@ -14,8 +14,8 @@ class Recovery:
     """After a kill: who ran again, and who was kept waiting.
 
     `again` are the attempts that follow one that was lost; `ended` counts jobs whose attempt came to its own end before
-    the kill reached it, or that were cancelled. `waited` are the starts of other jobs that were due at the kill and not started yet: what was
-    offered to the dead worker is among them.
+    the kill reached it, or that were cancelled. `waited` are the starts of other jobs that were due at the kill and not
+    started yet: what was offered to the dead worker is among them.
     """
 
     again: tuple[Attempt, ...]
