@@ -467,3 +467,22 @@ def test_a_submit_with_an_app_applies_what_the_job_declares_and_checks_the_paylo
     assert "nme" in wrong.err
     assert unknown.code == ExitCode.USAGE
     assert "It has: broken, flaky, hello, primes, sleep" in unknown.err
+
+
+def test_a_job_is_found_by_the_beginning_of_its_id_where_only_one_begins_so(installed: Installation) -> None:
+    for job_id in ("begins-so-1", "begins-so-1-2", "begins-so-3"):
+        assert installed("job", "submit", "hello", "--delay", "1h", "--id", job_id).code == 0
+        assert installed("job", "get", job_id).code == 0
+
+    # an id that is whole means itself, even where others go on from it
+    assert installed("job", "get", "begins-so-1", "-o", "json").json["job_id"] == "begins-so-1"
+    assert installed("job", "explain", "begins-so-1", "-o", "json").json["job_id"] == "begins-so-1"
+    # one beginning, one job
+    cancelled = installed("job", "cancel", "begins-so-1-", "-o", "json")
+    assert (cancelled.code, cancelled.json["job_id"]) == (0, "begins-so-1-2")
+    assert "is begins-so-1-2" in cancelled.err
+    assert installed("job", "watch", "begins-so-1-").code == 1
+    # several jobs
+    ambiguous = installed("job", "cancel", "begins-so")
+    assert ambiguous.code == ExitCode.USAGE
+    assert "begins-so-1, begins-so-1-2, begins-so-3" in ambiguous.err

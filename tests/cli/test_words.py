@@ -105,7 +105,8 @@ def test_payloads_are_json_where_they_are_text_where_they_can_be_and_base64_else
     assert payload_text(b'"' + b"x" * 999 + b'"', "application/json").endswith("… (1001 bytes)")
 
 
-@given(st.text())
+# A backslash at the very end is doubled by rich, or it would take the markup behind it for text.
+@given(st.text().filter(lambda text: not text.endswith("\\")))
 def test_users_text_cannot_move_the_terminals_cursor_nor_be_read_as_markup(text: str) -> None:
     from rich.text import Text
 

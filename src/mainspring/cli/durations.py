@@ -3,7 +3,7 @@
 import re
 from datetime import timedelta
 
-__all__ = ["format_duration", "parse_duration"]
+__all__ = ["brief_duration", "format_duration", "parse_duration"]
 
 _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _MINUTE_S = 60
@@ -39,3 +39,13 @@ def format_duration(seconds: float) -> str:
             rest = whole % size // small
             return f"{whole // size} {unit}" + (f" {rest} {smaller}" if rest else "")
     return f"{whole} s"
+
+
+def brief_duration(seconds: float) -> str:
+    """A duration in one unit without a space, for columns: `850ms`, `4s`, `59m`, `2h`, `3d`; never negative."""
+    if seconds < 1:
+        return f"{max(0, int(seconds * 1000))}ms"
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit}"
+    return f"{int(seconds)}s"

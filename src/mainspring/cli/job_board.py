@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from mainspring.cli.job_read import counts_text
 from mainspring.cli.jobs_view import COLUMNS, summary_row
 from mainspring.cli.output import stdout, table_of
+from mainspring.cli.show import ago
 from mainspring.cli.view_source import open_view
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _board(view: "View") -> "RenderableType":
     now_ms = time.time_ns() // 1_000_000
     page = view.list(limit=min(rows, 500))
     newest = max((position.last_event_at_ms for position in view.position().values()), default=0)
-    age = f"last event {(now_ms - newest) / 1000:.1f} s ago" if newest else "no events yet"
+    age = f"last event {ago(newest, now_ms)}" if newest else "no events yet"
     return Group(
         Text.from_markup(counts_text(view.counts()) or "No jobs yet."),
         Text(f"{time.strftime('%H:%M:%S %Z')}, {age}; Ctrl-C ends\n", style="dim"),

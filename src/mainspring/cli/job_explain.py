@@ -11,6 +11,7 @@ from mainspring.cli.context import settings_of
 from mainspring.cli.durations import format_duration
 from mainspring.cli.errors import CliError, ExitCode
 from mainspring.cli.events import cause_text, event_record, plain
+from mainspring.cli.job_ids import whole_id
 from mainspring.cli.options import JobId
 from mainspring.cli.output import Output, OutputOption, escape, print_json, print_pairs, stdout
 from mainspring.cli.show import ago, iso, local, status_text
@@ -25,6 +26,7 @@ def explain(ctx: typer.Context, job_id: JobId, output: OutputOption = Output.TAB
     from mainspring.cli.table_row import read_partition
 
     settings = settings_of(ctx)
+    job_id = whole_id(settings, job_id)
     with open_client(settings) as client:
         history = list(client.history(job_id))
     why, state = read_partition(settings, job_id, history)

@@ -7,6 +7,7 @@ import typer
 from mainspring.cli.connect import reach
 from mainspring.cli.context import settings_of
 from mainspring.cli.errors import CliError, ExitCode
+from mainspring.cli.job_ids import whole_id
 from mainspring.cli.options import JobId
 from mainspring.cli.output import Output, OutputOption, note, print_json, printable, write
 from mainspring.cli.show import iso, local
@@ -26,7 +27,9 @@ def logs(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Print what a job's attempts wrote to stdout, stderr and logging; it is kept for a month."""
-    found = [each for each in _captured(settings_of(ctx), job_id) if attempt in (None, each.attempt)]
+    settings = settings_of(ctx)
+    job_id = whole_id(settings, job_id)
+    found = [each for each in _captured(settings, job_id) if attempt in (None, each.attempt)]
     if not found:
         raise CliError(
             f"Nothing was captured of job {job_id!r}" + (f", attempt {attempt}." if attempt else "."),

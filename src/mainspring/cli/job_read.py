@@ -8,6 +8,7 @@ import typer
 from mainspring.cli.connect import open_client
 from mainspring.cli.context import settings_of
 from mainspring.cli.errors import CliError, ExitCode
+from mainspring.cli.job_ids import whole_id
 from mainspring.cli.job_page import print_page
 from mainspring.cli.jobs_view import COLUMNS, attempt_json, detail_json, event_json, summary_json, summary_row
 from mainspring.cli.options import Duration, JobId, OrderName, PriorityName, StatusName, duration
@@ -25,6 +26,7 @@ _CATCH_UP_S = 5.0
 def get(ctx: typer.Context, job_id: JobId, output: OutputOption = Output.TABLE) -> None:
     """Show one job: where it stands, its terms, its attempts and its whole history."""
     settings = settings_of(ctx)
+    job_id = whole_id(settings, job_id)
     with open_view(settings) as view:
         job = view.get(job_id) or _catch_up(settings, view, job_id)
         if job is None:
@@ -83,7 +85,7 @@ def list_(
     empty = (
         "No job matches." if filters != JobFilter() else "No jobs yet. Submit one: [bold]mainspring job submit NAME[/]"
     )
-    print_table(COLUMNS, (summary_row(job, now_ms) for job in page.jobs), empty=empty)
+    print_table(COLUMNS, [summary_row(job, now_ms) for job in page.jobs], empty=empty)
     if counts.total:
         note("\n" + counts_text(counts))
     if page.next_cursor:

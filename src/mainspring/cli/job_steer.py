@@ -9,6 +9,7 @@ import typer
 from mainspring.cli.connect import open_client
 from mainspring.cli.context import settings_of
 from mainspring.cli.errors import CliError, ExitCode
+from mainspring.cli.job_ids import whole_id
 from mainspring.cli.job_submit import print_result, print_submitted
 from mainspring.cli.options import Duration, Instant, JobId, Reason, duration, instant
 from mainspring.cli.output import Output, OutputOption, note, print_json
@@ -23,7 +24,9 @@ def cancel(ctx: typer.Context, job_id: JobId, *, reason: Reason = "", output: Ou
 
     Exit code 4 when the job had ended already, 3 when there is none.
     """
-    with open_client(settings_of(ctx)) as client:
+    settings = settings_of(ctx)
+    job_id = whole_id(settings, job_id)
+    with open_client(settings) as client:
         outcome = client.cancel(job_id, reason)
     if outcome.code == "UNKNOWN_JOB":
         raise _unknown(job_id)
@@ -59,7 +62,9 @@ def retry(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Run a job that has ended once more, as a new job with the same terms. Exit code 3 when there is none."""
-    with open_client(settings_of(ctx)) as client:
+    settings = settings_of(ctx)
+    job_id = whole_id(settings, job_id)
+    with open_client(settings) as client:
         with _known(job_id):
             handle = client.retry(job_id, reason, new_job_id=new_id)
         if wait:
@@ -85,7 +90,9 @@ def reschedule(
     """Give a waiting job another time. Exit code 4 when it waits no more, 3 when there is none."""
     if (delay is None) == (at is None):
         raise typer.BadParameter("give one of --delay and --at", param_hint="--at")
-    with open_client(settings_of(ctx)) as client, _known(job_id):
+    settings = settings_of(ctx)
+    job_id = whole_id(settings, job_id)
+    with open_client(settings) as client, _known(job_id):
         due_at = client.reschedule(job_id, run_at=at, delay=delay, reason=reason)
     due_ms = round(due_at.timestamp() * 1000)
     if output is Output.JSON:

@@ -12,6 +12,7 @@ from mainspring.cli.connect import open_client
 from mainspring.cli.context import settings_of
 from mainspring.cli.errors import CliError, ExitCode
 from mainspring.cli.events import event_line, event_record, record_style
+from mainspring.cli.job_ids import whole_id
 from mainspring.cli.log_source import live_log
 from mainspring.cli.options import Duration, duration
 from mainspring.cli.output import Output, OutputOption, print_line, stdout
@@ -51,7 +52,7 @@ def watch(
     settings = settings_of(ctx)
     timeout_s = None if timeout is None else timeout.total_seconds()
     if job_id is not None:
-        _watch_one(settings, job_id, timeout_s, output)
+        _watch_one(settings, whole_id(settings, job_id), timeout_s, output)
     elif output is Output.TABLE and sys.stdout.isatty():
         from mainspring.cli.job_board import show_board
 

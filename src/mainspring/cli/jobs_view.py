@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
+from mainspring.cli.durations import brief_duration
 from mainspring.cli.output import Column
-from mainspring.cli.show import ago, iso, payload_json, priority_text, status_text, until
+from mainspring.cli.show import iso, payload_json, priority_text, status_text
 
 if TYPE_CHECKING:
     from mainspring.processors.projector.view import AttemptRecord, EventRecord, JobDetail, JobSummary
@@ -12,15 +13,15 @@ __all__ = ["COLUMNS", "attempt_json", "detail_json", "event_json", "summary_json
 
 COLUMNS = (
     Column(head="JOB"),
-    Column(head="NAME"),
+    Column(head="NAME", least=16),
     Column(head="STATUS"),
-    Column(head="QUEUE"),
-    Column(head="PRIORITY"),
-    Column(head="TRY", right=True),
-    Column(head="SUBMITTED", right=True),
-    Column(head="DUE", right=True),
-    Column(head="TOOK", right=True),
-    Column(head="WHY", fold=True),
+    Column(head="QUEUE", drop=6),
+    Column(head="PRIORITY", drop=7),
+    Column(head="TRY", right=True, drop=3),
+    Column(head="AGE", right=True, drop=1),
+    Column(head="DUE", right=True, drop=5),
+    Column(head="TOOK", right=True, drop=4),
+    Column(head="WHY", least=12, drop=2),
 )
 
 
@@ -99,7 +100,7 @@ def attempt_json(attempt: "AttemptRecord") -> dict[str, Any]:
 
 def summary_row(job: "JobSummary", now_ms: int) -> list[Any]:
     """One line of the list for people; times are relative to `now_ms`."""
-    due = ago(job.due_at_ms, now_ms) if job.started_at_ms is None and job.finished_at_ms is None else ""
+    due = _due(job.due_at_ms, now_ms) if job.started_at_ms is None and job.finished_at_ms is None else ""
     end_ms = job.finished_at_ms if job.finished_at_ms is not None else now_ms
     return [
         job.job_id,
@@ -108,11 +109,16 @@ def summary_row(job: "JobSummary", now_ms: int) -> list[Any]:
         job.queue,
         priority_text(job.priority.name),
         f"{job.attempt}/{1 + job.max_retries}",
-        ago(job.submitted_at_ms, now_ms),
+        brief_duration((now_ms - job.submitted_at_ms) / 1000),
         due,
-        until(job.started_at_ms, end_ms) if job.started_at_ms is not None else "",
+        brief_duration((end_ms - job.started_at_ms) / 1000) if job.started_at_ms is not None else "",
         _why(job),
     ]
+
+
+def _due(at_ms: int, now_ms: int) -> str:
+    seconds = (at_ms - now_ms) / 1000
+    return f"in {brief_duration(seconds)}" if seconds > 0 else f"{brief_duration(-seconds)} ago"
 
 
 def _why(job: "JobSummary") -> str:

@@ -65,7 +65,9 @@ def read_payload(text: str | None) -> Any:
         ) from None
 
 
-JobId = Annotated[str, typer.Argument(help="Id of the job.", metavar="JOB_ID", show_default=False)]
+JobId = Annotated[
+    str, typer.Argument(help="Id of the job, or enough of its beginning.", metavar="JOB_ID", show_default=False)
+]
 Reason = Annotated[str, typer.Option(help="Why, kept with the event.", metavar="TEXT")]
 Duration = timedelta | None
 Instant = datetime | None

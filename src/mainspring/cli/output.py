@@ -39,6 +39,7 @@ __all__ = [
 
 # Wide enough that no cell is cut when the output is read by a program or a pager.
 _PIPE_WIDTH = 10_000
+_GAP = 2
 
 
 class Output(StrEnum):
@@ -59,6 +60,10 @@ class Column:
     right: bool = False
     style: str = ""
     fold: bool = False
+    least: int | None = None
+    """Characters that are enough of it where room is short; None: all of its widest cell."""
+    drop: int = 0
+    """On a narrow terminal the column with the highest number is left out first; one with 0 stays."""
 
 
 @cache
@@ -98,18 +103,50 @@ def table_of(columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> "Table
     """An aligned table without lines; cells are texts, or whatever rich renders."""
     from rich.table import Table
 
+    rows = list(rows)
+    droppable = any(column.drop for column in columns)
+    widths = _fitting(columns, rows, stdout().width) if droppable else dict.fromkeys(range(len(columns)))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold dim")
-    for column in columns:
+    for at, width in widths.items():
+        column = columns[at]
         table.add_column(
             column.head,
             justify="right" if column.right else "left",
             style=column.style,
+            min_width=width,
+            max_width=width,
             overflow="fold" if column.fold else "ellipsis",
             no_wrap=not column.fold,
         )
     for row in rows:
-        table.add_row(*map(_cell, row))
+        table.add_row(*(_cell(row[at]) for at in widths))
     return table
+
+
+def _fitting(columns: Sequence[Column], rows: Sequence[Sequence[Any]], width: int) -> dict[int, int]:
+    """Places of the columns that the width has room for with their widths: what must be whole is never cut."""
+    full = [
+        max(len(column.head), *(0 if row[at] is None else len(str(row[at])) for row in rows), 0)
+        for at, column in enumerate(columns)
+    ]
+    least = [
+        each if column.least is None else max(len(column.head), min(column.least, each))
+        for column, each in zip(columns, full, strict=True)
+    ]
+    empty = [not any(map(str, (row[at] for row in rows if row[at] is not None))) for at in range(len(columns))]
+    kept = list(range(len(columns)))
+    left = lambda: width + _GAP - sum(least[at] + _GAP for at in kept)  # noqa: E731 - a line says it
+    # A column with nothing in it goes first, then by importance.
+    for at in sorted(kept, key=lambda at: (empty[at], columns[at].drop), reverse=True):
+        if left() < 0 and columns[at].drop:
+            kept.remove(at)
+    spare = max(0, left())
+    widths = {}
+    for at in kept:
+        more = min(spare, full[at] - least[at])
+        spare -= more
+        widths[at] = least[at] + more
+    return widths
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Sequence[Any]], *, empty: str = "") -> None:
@@ -122,7 +159,11 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[Any]], *, emp
 
 
 def _cell(value: Any) -> Any:
-    return value if hasattr(value, "__rich__") or hasattr(value, "plain") else escape(value)
+    if hasattr(value, "__rich__") or hasattr(value, "plain"):
+        return value
+    from rich.text import Text
+
+    return Text(printable("" if value is None else str(value)))
 
 
 def print_pairs(pairs: Mapping[str, Any]) -> None:

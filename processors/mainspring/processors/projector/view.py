@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, Final, Self
 
 from sqlalchemy import ColumnElement, Connection, Select, select
@@ -116,6 +117,15 @@ class View:
         with self._connect() as connection:
             rows = connection.execute(statement).mappings().all()
         return take_page([summary_of(row) for row in rows], order, limit)
+
+    def ids_starting(self, prefix: str, limit: int) -> tuple[str, ...]:
+        """Up to `limit` ids of jobs that begin with these characters, in order."""
+        begins = jobs.c.job_id.startswith(clean(prefix), autoescape=True)
+        statement = select(jobs.c.job_id).where(begins).order_by(jobs.c.job_id)
+        with self._connect() as connection:
+            # SQLite's LIKE takes upper and lower case for the same.
+            found = (each for each in connection.scalars(statement) if each.startswith(prefix))
+            return tuple(islice(found, limit))
 
     def counts(self) -> JobCounts:
         """How many jobs there are, by status and queue; the cost does not grow with their number."""
