@@ -17,6 +17,8 @@ __all__ = ["projector_health", "scheduler_health", "worker_health"]
 LOOP_MAX_AGE_S = 60.0
 CONTACT_MAX_AGE_S = 30.0
 PROJECTOR_LAG_MAX = 10_000
+# One batch may be a long statement of a busy database, and retention deletes in batches between two.
+PROJECTOR_LOOP_MAX_AGE_S = 180.0
 
 
 def scheduler_health(health: "Health", scheduler: "Scheduler") -> None:
@@ -72,7 +74,7 @@ def worker_health(health: "Health", worker: "Worker") -> None:
 
 
 def projector_health(health: "Health", projector: "Projector") -> None:
-    """Ready while it follows the log closely and its database answers."""
+    """Alive while its loop comes round, ready while it follows the log closely and its database answers."""
 
     def behind() -> str | None:
         status = projector.status()
@@ -85,10 +87,12 @@ def projector_health(health: "Health", projector: "Projector") -> None:
     def running() -> str | None:
         return None if projector.status().running else "does not run"
 
+    LOOP_HEARTBEAT.labels(role="projector").set_function(lambda: time.time() - projector.status().loop_age_s)
     health.live("projector", running)
+    health.live("projector loop", lambda: _too_old(projector.status().loop_age_s, PROJECTOR_LOOP_MAX_AGE_S))
     health.ready("projector lag", behind)
     health.startup("projector", running)
 
 
-def _too_old(age_s: float) -> str | None:
-    return None if age_s <= LOOP_MAX_AGE_S else f"has not come round for {age_s:.0f} s (allowed: {LOOP_MAX_AGE_S:g} s)"
+def _too_old(age_s: float, allowed_s: float = LOOP_MAX_AGE_S) -> str | None:
+    return None if age_s <= allowed_s else f"has not come round for {age_s:.0f} s (allowed: {allowed_s:g} s)"

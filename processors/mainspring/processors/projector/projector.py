@@ -52,7 +52,8 @@ class Projector:
         self._passed: dict[int, int] = {}
         self._ends: dict[int, int] = {}
         self._at_end: frozenset[int] = frozenset()
-        self._events = self._unreadable = self._batches = self._last_commit_at_ms = 0
+        self._events = self._unreadable = self._batches = 0
+        self._came_round_s = time.monotonic()
         self._error: str | None = None
         self._running = False
 
@@ -62,6 +63,7 @@ class Projector:
         A database or a broker that does not answer is waited for; `status().error` says so meanwhile.
         """
         self._running = True
+        self._came_round_s = time.monotonic()
         failures = 0
         try:
             while not stop.is_set():
@@ -77,6 +79,7 @@ class Projector:
                     log.warning("projector waits", error=self._error, retry_in_s=wait_s)
                     failures += 1
                     stop.wait(wait_s)
+                    self._came_round_s = time.monotonic()
         finally:
             self._running = False
 
@@ -88,7 +91,7 @@ class Projector:
             events=self._events,
             unreadable=self._unreadable,
             batches=self._batches,
-            last_commit_at_ms=self._last_commit_at_ms,
+            loop_age_s=time.monotonic() - self._came_round_s,
             error=self._error,
             partitions=tuple(
                 PartitionStatus(
@@ -132,6 +135,7 @@ class Projector:
         while not stop.is_set():
             arrived = list(feed.read(config.batch, POLL_S))
             self._error = None
+            self._came_round_s = time.monotonic()
             if arrived:
                 self._fold(store, feed, arrived)
             # Told only now: what has been read is in the view.
@@ -167,7 +171,6 @@ class Projector:
         self._events += len(arrived)
         self._unreadable += len(changes.unreadable)
         self._batches += 1
-        self._last_commit_at_ms = self._now_ms()
 
     def _decode(self, arrived: Iterable[Arrived]) -> tuple[list[Placed], list[dict[str, object]]]:
         decode = self._config.codec.decode

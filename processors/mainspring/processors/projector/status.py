@@ -29,7 +29,8 @@ class ProjectorStatus:
     events: int
     unreadable: int
     batches: int
-    last_commit_at_ms: int
+    loop_age_s: float
+    """Since when its loop has not come round, in seconds; waiting for a database or a broker is coming round."""
     partitions: tuple[PartitionStatus, ...]
     error: str | None = None
 
