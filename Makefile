@@ -21,7 +21,7 @@ PYTEST_ARGS ?=
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[36m%-12s\033[0m %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-demo: $(VENV)/.run ## A whole life: Kafka, schedulers, workers, a mix of jobs, kill -9, and the proof (needs nothing but Python)
+demo: $(VENV)/.run ## A whole life: Kafka, schedulers, workers, jobs, kill -9, and the proof
 	@$(BIN)/mainspring demo
 
 test: $(VENV)/.dev ## All tests, on a real broker that they share
@@ -37,7 +37,7 @@ check: $(VENV)/.dev ## Lint, format, types, import contracts, generated docs, co
 
 venv: $(VENV)/.dev ## Set up .venv with everything that the tests and checks need
 
-bench: $(VENV)/.run ## Measure throughput, latency, herd, restart and idle, each beside the limit of this machine
+bench: $(VENV)/.run ## Measure throughput, latency, herd, restart and idle beside this machine's limit
 	@for figure in throughput latency herd restart idle; do $(BIN)/mainspring bench $$figure || exit 1; done
 
 constraints: $(VENV)/.dev ## Renew constraints.txt from what is installed, after an upgrade that passes the tests

@@ -13,6 +13,7 @@ import typer.main
 from mainspring.cli.app import build
 from mainspring.cli.context import hoist
 from mainspring.cli.errors import CliError, ExitCode, as_cli_error
+from mainspring.processors.projector import ViewBusyError
 from mainspring.settings import Settings
 from tests.cli.conftest import Cli
 
@@ -199,12 +200,44 @@ def test_version_names_what_it_stands_on(cli: Cli) -> None:
     }
 
 
+def test_version_is_an_option_too(cli: Cli) -> None:
+    ran = cli("--version")
+
+    assert (ran.code, ran.out) == (0, f"mainspring {json.loads(cli('version', '-o', 'json').out)['mainspring']}\n")
+
+
+def test_an_interrupt_while_modules_are_imported_ends_without_a_traceback() -> None:
+    # given a Ctrl-C at the moment when a module of the command line is looked for
+    interrupted = (
+        "import sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer.core':\n"
+        "            sys.meta_path.remove(self)\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "sys.argv = ['mainspring', 'version']\n"
+        "from mainspring.cli import main\n"
+        "main()\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", interrupted], capture_output=True, text=True, check=False, timeout=60)
+
+    assert ran.returncode == ExitCode.INTERRUPTED
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_message_that_begins_with_a_url_keeps_it_as_it_is() -> None:
+    error = as_cli_error(ViewBusyError("sqlite:///view.db: another projector writes this view"))
+
+    assert error is not None
+    assert error.what == "sqlite:///view.db: another projector writes this view"
+
+
 def test_a_job_list_without_a_view_says_how_to_get_one(cli: Cli) -> None:
     ran = cli("job", "list")
 
     assert ran.code == ExitCode.FAILURE
     assert "There is no view at" in ran.err
-    assert "mainspring projector" in ran.err
     assert "mainspring projector" in ran.err
 
 

@@ -72,6 +72,15 @@ def build(*, forward: bool = True) -> typer.Typer:
     return app
 
 
+def _version(asked: bool) -> None:  # noqa: FBT001 - typer's protocol
+    if asked:
+        from mainspring.cli.output import write
+        from mainspring.telemetry.metrics import package_version
+
+        write(f"mainspring {package_version()}\n")
+        raise typer.Exit
+
+
 def _root(
     ctx: typer.Context,
     config: Annotated[
@@ -80,6 +89,9 @@ def _root(
     bootstrap: Annotated[str | None, typer.Option(help="Kafka brokers, host:port.", metavar="HOSTS")] = None,
     prefix: Annotated[str | None, typer.Option(help="Prefix of topics and groups.", metavar="TEXT")] = None,
     *,
+    _show_version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
     warnings: Annotated[bool, typer.Option(hidden=True)] = True,
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Any setting, such as worker.slots=4.", metavar="NAME=VALUE")

@@ -75,7 +75,7 @@ def _missing_extra(error: ModuleNotFoundError) -> CliError | None:
     extra = _EXTRAS[module]
     return CliError(
         f"This command needs the extra [{extra}], which is not installed.",
-        why=f"The module {module} is missing: a plain install holds the client alone.",
+        why=f"The module {module} is missing: what was installed holds less than this command uses.",
         hint=f"pip install 'mainspring[{extra}]'",
     )
 
@@ -86,7 +86,7 @@ def _settings(error: BaseException) -> CliError | None:
     if not isinstance(error, SettingsError):
         return None
     head, *problems = str(error).splitlines()
-    return CliError(head[:1].upper() + head[1:], why="\n".join(line.strip() for line in problems), code=ExitCode.USAGE)
+    return CliError(_sentence(head), why="\n".join(line.strip() for line in problems), code=ExitCode.USAGE)
 
 
 def _ours(error: BaseException) -> CliError | None:
@@ -97,7 +97,13 @@ def _ours(error: BaseException) -> CliError | None:
     names = {kind.__name__ for kind in type(error).__mro__}
     code = next((code for name, code in _CODES.items() if name in names), ExitCode.FAILURE)
     text = str(error) or type(error).__name__
-    return CliError(text[:1].upper() + text[1:], code=code)
+    return CliError(_sentence(text), code=code)
+
+
+def _sentence(text: str) -> str:
+    """With a capital at its beginning, unless that is a name that would be another one: a URL, a path, a key."""
+    first = text.partition(" ")[0]
+    return text[:1].upper() + text[1:] if first.rstrip(",.:;").isalpha() else text
 
 
 def _kafka(error: BaseException) -> CliError | None:

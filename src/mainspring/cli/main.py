@@ -4,7 +4,6 @@ import os
 import sys
 from typing import NoReturn
 
-from mainspring.cli.context import hoist
 from mainspring.cli.errors import CliError, ExitCode, as_cli_error
 
 __all__ = ["main", "run"]
@@ -17,9 +16,11 @@ def main() -> NoReturn:
 
 def run(arguments: list[str]) -> int:
     """Run one command in this process; returns the exit code. Data is on stdout, all else on stderr."""
-    from mainspring.cli.app import build
-
     try:
+        # Inside: importing takes long enough for a Ctrl-C.
+        from mainspring.cli.app import build
+        from mainspring.cli.context import hoist
+
         build()(args=hoist(arguments), prog_name="mainspring")
     except SystemExit as exit_:
         return _code(exit_)

@@ -135,7 +135,10 @@ def _fitting(columns: Sequence[Column], rows: Sequence[Sequence[Any]], width: in
     ]
     empty = [not any(map(str, (row[at] for row in rows if row[at] is not None))) for at in range(len(columns))]
     kept = list(range(len(columns)))
-    left = lambda: width + _GAP - sum(least[at] + _GAP for at in kept)  # noqa: E731 - a line says it
+
+    def left() -> int:
+        return width + _GAP - sum(least[at] + _GAP for at in kept)
+
     # A column with nothing in it goes first, then by importance.
     for at in sorted(kept, key=lambda at: (empty[at], columns[at].drop), reverse=True):
         if left() < 0 and columns[at].drop:
