@@ -293,8 +293,18 @@ def test_explain_gives_the_typed_reason_and_the_event_that_made_it_so(installed:
     assert later["last_event"]["offset"] >= 0
     assert _why(installed, done)["type"] == "Finished"
     _until(lambda: _why(installed, unknown)["type"] == "Parked")
-    text = installed("job", "explain", unknown)
-    assert "No worker that was asked has known its name" in text.out
+    # Between two pauses it is on offer again; the page of one look has all of it.
+    pages: list[str] = []
+
+    def parked() -> bool:
+        pages.append(installed("job", "explain", unknown).out)
+        return "No worker that was asked has known its name" in pages[-1]
+
+    _until(parked)
+    words = " ".join(pages[-1].split())
+    assert "name no.such.handler" in words
+    assert "if no worker knows the name by then" in words
+    assert "decided by commands, partition" in words
 
 
 def test_logs_are_what_the_attempt_wrote(installed: Installation) -> None:

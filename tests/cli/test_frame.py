@@ -267,6 +267,8 @@ def test_several_schedulers_cannot_hold_one_slot(cli: Cli) -> None:
     ("arguments", "told"),
     [
         (["submit", "x", "--delay", "soon"], "is not a duration"),
+        (["submit", "x", "--priority", "urgent"], "'urgent' is not one of LOW, MEDIUM, HIGH, CRITICAL"),
+        (["list", "--status", "gone"], "'gone' is not one of PENDING, RUNNING"),
         (["submit", "x", "--at", "tomorrow"], "is no time"),
         (["submit", "x", "--at", "2030-01-01T00:00Z", "--delay", "1s"], "either --delay or --at"),
         (["submit", "x", "--payload", "{"], "is not JSON"),

@@ -154,7 +154,7 @@ def _topics(settings: "Settings") -> Iterator[Finding]:
     missing = [step for step in found.steps if isinstance(step, CreateTopic)]
     others = [step for step in found.steps if not isinstance(step, CreateTopic)]
     if missing:
-        detail = f"{len(missing)} of {len(topology.all())} are missing"
+        detail = f"{len(missing)} of {len(topology.all())} are missing with the prefix {topology.prefix}"
         yield Finding(check="topics", level=Level.FAIL, detail=detail, hint="mainspring topics apply")
     for step in others:
         yield Finding(check="topics", level=Level.WARN, detail=str(step), hint="mainspring topics apply")

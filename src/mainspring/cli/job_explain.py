@@ -1,6 +1,7 @@
 """`mainspring job explain`: why a job is not running, out of the scheduler's own table and the log."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from mainspring.cli.connect import open_client
 from mainspring.cli.context import settings_of
 from mainspring.cli.durations import format_duration
 from mainspring.cli.errors import CliError, ExitCode
-from mainspring.cli.events import cause_text, event_record, plain
+from mainspring.cli.events import event_record, plain
 from mainspring.cli.job_ids import whole_id
 from mainspring.cli.options import JobId
 from mainspring.cli.output import Output, OutputOption, escape, print_json, print_pairs, stdout
@@ -19,11 +20,13 @@ from mainspring.cli.show import ago, iso, local, status_text
 if TYPE_CHECKING:
     from mainspring.client import HistoryEntry
     from mainspring.processors.core import WhyNot
+    from mainspring.settings import Settings
 
 
 def explain(ctx: typer.Context, job_id: JobId, output: OutputOption = Output.TABLE) -> None:
     """Tell why a job is not running, or where it runs, and the event that made it so."""
     from mainspring.cli.table_row import read_partition
+    from mainspring.schemas.events import JobSubmitted
 
     settings = settings_of(ctx)
     job_id = whole_id(settings, job_id)
@@ -48,7 +51,8 @@ def explain(ctx: typer.Context, job_id: JobId, output: OutputOption = Output.TAB
             }
         )
         return
-    _print(job_id, why, state, last)
+    name = next((entry.event.spec.name for entry in reversed(history) if isinstance(entry.event, JobSubmitted)), None)
+    _print(settings, {"job": job_id, "name": name}, why, state, last)
 
 
 def _changes(event: Any) -> bool:
@@ -66,14 +70,25 @@ def _fields(why: Any) -> dict[str, Any]:
     return shown
 
 
-def _print(job_id: str, why: "WhyNot", state: Any, last: "HistoryEntry | None") -> None:
+def _print(
+    settings: "Settings", job: Mapping[str, Any], why: "WhyNot", state: Any, last: "HistoryEntry | None"
+) -> None:
+    from mainspring.processors.core.explain import Parked
+
     stdout().print(f"[bold]{escape(sentence(why))}[/]")
-    pairs: dict[str, Any] = {"job": job_id, "status": status_text(state.status.name), "queue": state.queue}
+    pairs: dict[str, Any] = {**job, "status": status_text(state.status.name), "queue": state.queue}
+    if isinstance(why, Parked):
+        cancelled_ms = why.since_ms + settings.scheduler.unknown_name_after_ms
+        pairs["cancelled"] = f"{ago(cancelled_ms)}, at {local(cancelled_ms)}, if no worker knows the name by then"
     if last is not None:
         event = last.event
         pairs["last event"] = f"{type(event).__name__} (revision {event.revision}), {ago(event.decided_at_ms)}"
-        pairs["at"] = f"events {last.partition}:{last.offset}, {local(event.decided_at_ms, ms=True)}"
-        pairs["decided"] = cause_text(event.cause)
+        pairs["at"] = (
+            f"partition {last.partition}, offset {last.offset} of events, {local(event.decided_at_ms, ms=True)}"
+        )
+        cause = event.cause
+        place = "" if cause.offset < 0 else f", partition {cause.partition}, offset {cause.offset}"
+        pairs["decided"] = f"by {cause.source.name.lower()}{place}"
     print_pairs(pairs)
 
 

@@ -11,7 +11,16 @@ from mainspring.cli.errors import CliError, ExitCode
 from mainspring.cli.job_ids import whole_id
 from mainspring.cli.job_page import print_page
 from mainspring.cli.jobs_view import COLUMNS, attempt_json, detail_json, event_json, summary_json, summary_row
-from mainspring.cli.options import Duration, JobId, OrderName, PriorityName, StatusName, duration
+from mainspring.cli.options import (
+    Duration,
+    JobId,
+    OrderName,
+    PriorityName,
+    StatusName,
+    duration,
+    priority_name,
+    status_name,
+)
 from mainspring.cli.output import Output, OutputOption, note, print_json, print_table
 from mainspring.cli.show import STATUS_STYLES
 from mainspring.cli.view_source import open_view
@@ -42,13 +51,24 @@ def get(ctx: typer.Context, job_id: JobId, output: OutputOption = Output.TABLE) 
 def list_(
     ctx: typer.Context,
     status: Annotated[
-        list[StatusName] | None, typer.Option(help="Only jobs in this state; may be repeated.", case_sensitive=False)
+        list[StatusName] | None,
+        typer.Option(
+            parser=status_name,
+            help="Only jobs in this state (PENDING, RUNNING, RETRY_WAIT, COMPLETED, FAILED, TIMED_OUT, CANCELLED); "
+            "may be repeated.",
+            metavar="STATUS",
+        ),
     ] = None,
     queue: Annotated[str | None, typer.Option(help="Only this queue.", metavar="NAME")] = None,
     name: Annotated[str | None, typer.Option(help="Only jobs of this name.", metavar="NAME")] = None,
     tenant: Annotated[str | None, typer.Option(help="Only this tenant.", metavar="NAME")] = None,
     tag: Annotated[str | None, typer.Option(help="Only jobs with this tag.", metavar="TAG")] = None,
-    priority: Annotated[PriorityName | None, typer.Option(help="Only this priority.", case_sensitive=False)] = None,
+    priority: Annotated[
+        PriorityName | None,
+        typer.Option(
+            parser=priority_name, help="Only this priority: LOW, MEDIUM, HIGH or CRITICAL.", metavar="PRIORITY"
+        ),
+    ] = None,
     search: Annotated[str | None, typer.Option(help="Part of the id or of the name.", metavar="TEXT")] = None,
     since: Annotated[
         Duration, typer.Option(parser=duration, help="Submitted within this time: 10m, 2h, 1d.", metavar="DURATION")

@@ -11,7 +11,16 @@ from mainspring.cli.connect import open_client
 from mainspring.cli.context import settings_of
 from mainspring.cli.errors import CliError, ExitCode
 from mainspring.cli.job_app import job_of
-from mainspring.cli.options import Duration, Instant, PriorityName, Reason, duration, instant, read_payload
+from mainspring.cli.options import (
+    Duration,
+    Instant,
+    PriorityName,
+    Reason,
+    duration,
+    instant,
+    priority_name,
+    read_payload,
+)
 from mainspring.cli.output import Output, OutputOption, escape, note, print_json, progress, stdout
 from mainspring.cli.show import ago, iso, local
 
@@ -30,7 +39,9 @@ def _instant(help_: str) -> Any:
 
 def submit(
     ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="Name that the job's handler is registered under.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(help="Name that the job's handler is registered under.", metavar="NAME", show_default=False)
+    ],
     *,
     app: Annotated[
         str | None,
@@ -48,7 +59,12 @@ def submit(
     ] = None,
     queue: Annotated[str | None, typer.Option(help="Queue; default if not given.", metavar="NAME")] = None,
     priority: Annotated[
-        PriorityName | None, typer.Option(help="How urgent it is; MEDIUM if not given.", case_sensitive=False)
+        PriorityName | None,
+        typer.Option(
+            parser=priority_name,
+            help="How urgent it is: LOW, MEDIUM (if not given), HIGH or CRITICAL.",
+            metavar="PRIORITY",
+        ),
     ] = None,
     tenant: Annotated[str | None, typer.Option(help="Whose job it is.", metavar="NAME")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag to find it by; may be repeated.", metavar="TAG")] = None,

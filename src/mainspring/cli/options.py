@@ -4,7 +4,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -20,7 +20,9 @@ __all__ = [
     "StatusName",
     "duration",
     "instant",
+    "priority_name",
     "read_payload",
+    "status_name",
 ]
 
 
@@ -65,6 +67,7 @@ def read_payload(text: str | None) -> Any:
         ) from None
 
 
+Name = TypeVar("Name", bound=StrEnum)
 JobId = Annotated[
     str, typer.Argument(help="Id of the job, or enough of its beginning.", metavar="JOB_ID", show_default=False)
 ]
@@ -92,6 +95,23 @@ class PriorityName(StrEnum):
     MEDIUM = "MEDIUM"
     HIGH = "HIGH"
     CRITICAL = "CRITICAL"
+
+
+def priority_name(text: str) -> PriorityName:
+    """A priority as an option's value, in any case."""
+    return _named(PriorityName, text)
+
+
+def status_name(text: str) -> StatusName:
+    """A state as an option's value, in any case."""
+    return _named(StatusName, text)
+
+
+def _named(kind: type[Name], text: str) -> Name:
+    try:
+        return kind(text.upper())
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(kind)}") from None
 
 
 class OrderName(StrEnum):

@@ -36,7 +36,9 @@ def service(settings: "Settings", role: str, *, warnings: bool = True) -> Iterat
     configure_logging(style=settings.log.format, level=settings.log.level)
     log = get_logger(f"mainspring.{role}")
     for text in settings.warnings() if warnings else ():
-        log.warning(text)
+        # How the topics were made is told by what makes them and by the schedulers; a worker cannot change it.
+        if role == "scheduler" or not text.startswith("topics."):
+            log.warning(text)
     stop = Stop()
     previous = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
     health = Health()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Compare the topics with what is needed, make them, print the ACLs.", no_args_is_help=True)
 
+_DONE = {"create": "created", "grow": "grown", "change": "changed"}
 _STYLES = {"create": "green", "grow": "cyan", "change": "yellow", "conflict": "bold red"}
 
 
@@ -69,9 +70,10 @@ def apply(
             hint="`mainspring topics plan` shows all of it.",
             code=ExitCode.REJECTED,
         ) from error
-    _print(done, output, settings, empty="Nothing to do: the topics are as they should be.")
+    _print(done, output, settings, empty="Nothing to do: the topics are as they should be.", done=True)
     if done.steps:
-        note(f"\n[green]Done[/]: {len(done.steps)} topics made or changed.")
+        count = len(done.steps)
+        note(f"\n[green]Done[/]: {count} {'topic' if count == 1 else 'topics'} made or changed.")
 
 
 @app.command()
@@ -125,7 +127,7 @@ def _grant(grant: "Grant", principal: str) -> dict[str, Any]:
     }
 
 
-def _print(plan: "Plan", output: Output, settings: "Settings", *, empty: str) -> None:
+def _print(plan: "Plan", output: Output, settings: "Settings", *, empty: str, done: bool = False) -> None:
     if output is Output.JSON:
         print_json(
             {
@@ -135,7 +137,7 @@ def _print(plan: "Plan", output: Output, settings: "Settings", *, empty: str) ->
         )
     else:
         rows = [_row("conflict", each.topic.name, each.message) for each in plan.mismatches]
-        rows += [_row(*_told(step)) for step in plan.steps]
+        rows += [_row(*_told(step), done=done) for step in plan.steps]
         columns = (Column(head="ACTION"), Column(head="TOPIC"), Column(head="WHAT", fold=True))
         print_table(columns, rows, empty=empty)
     for text in settings.warnings():
@@ -143,10 +145,10 @@ def _print(plan: "Plan", output: Output, settings: "Settings", *, empty: str) ->
             warn(text)
 
 
-def _row(action: str, topic: str, what: str) -> list[Any]:
+def _row(action: str, topic: str, what: str, *, done: bool = False) -> list[Any]:
     from rich.text import Text
 
-    return [Text(action, style=_STYLES[action]), topic, what]
+    return [Text(_DONE.get(action, action) if done else action, style=_STYLES[action]), topic, what]
 
 
 def _told(step: Any) -> tuple[str, str, str]:
