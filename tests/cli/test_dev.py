@@ -57,8 +57,7 @@ def test_dev_runs_jobs_with_nothing_given_and_ctrl_c_leaves_nothing_running(tmp_
     others.write_text("not ours")
     with dev(tmp_path, "--port", str(port), MAINSPRING_VIEW__URL=f"sqlite:///{others}") as process:
         # given everything is up: each process has said so under its own name
-        said = "".join(lines_until(process, "Ctrl-C stops everything"))
-        assert "scheduler │ 12 partitions ready" in said
+        said = "".join(lines_until(process, "Ctrl-C stops everything", "scheduler │ 12 partitions ready"))
         assert "worker    │" in said
         assert "hello(name='world')" in said
         children = psutil.Process(process.pid).children(recursive=True)
