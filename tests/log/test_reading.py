@@ -66,6 +66,14 @@ def test_an_input_with_a_clock_that_is_ahead_still_comes_before_the_event_it_cau
     ]
 
 
+def test_a_claim_that_the_broker_stamped_before_the_submit_still_comes_after_it(written: Written) -> None:
+    topic = written.topology.attempts
+    at = written.log.find(written.codec, topic, AttemptClaimed, job_id="runs")
+    written.log.patch(topic, *at, timestamp_ms=START_MS - 10**6)
+
+    assert types(written, "runs")[:4] == ["SubmitJob", "JobSubmitted", "AttemptClaimed", "JobStarted"]
+
+
 def test_heartbeats_that_name_the_job_are_part_of_its_history_when_asked_for(written: Written) -> None:
     beat = AttemptHeartbeat(
         worker_id="worker-1",

@@ -1,5 +1,6 @@
 """One job's whole life, from every topic that tells of it."""
 
+import math
 from collections.abc import Iterable, Iterator
 
 from mainspring.log.records import LogRecord, decoded
@@ -8,7 +9,7 @@ from mainspring.schemas import EVENT_TYPES, Codec
 from mainspring.schemas.attempts import AttemptClaimed, AttemptHeartbeat
 from mainspring.schemas.common import Cause, CauseSource
 from mainspring.schemas.dead_letters import DeadLetter
-from mainspring.schemas.events import JobStarted
+from mainspring.schemas.events import JobRetryScheduled, JobStarted, JobSubmitted
 from mainspring.schemas.followups import ForwardedCommand
 from mainspring.schemas.logs import LogCaptured
 from mainspring.schemas.signals import ClaimRefused
@@ -114,30 +115,58 @@ def _heartbeats(source: LogSource, codec: Codec, job_id: str) -> Iterator[LogRec
 
 
 def _in_order(found: Iterable[LogRecord], source: LogSource) -> tuple[LogRecord, ...]:
-    """By time; an input that a skewed clock puts behind the event that it caused is moved before it."""
+    """The events as they were decided, and everything else by time around them.
+
+    The clocks of workers and brokers differ, and a worker may claim before the broker has stamped the event beside the
+    offer. So a report stands right before the event that it caused, a command not behind its own, and a report that
+    caused none not before the event that made its attempt possible.
+    """
     records = list(found)
+    topology = source.topology
+    effects, openers = _turning_points(records, source)
+
+    def key(each: LogRecord) -> tuple[int, float, int, str, int]:
+        """Time, then the offset of the event it belongs to, then before or after that one."""
+        time_ms, place = each.timestamp_ms, each.place
+        if place.topic == topology.events.name:
+            return time_ms, place.offset, 1, place.topic, place.offset
+        effect = effects.get(place)
+        if effect is not None:
+            is_report = place.topic == topology.attempts.name
+            time_ms = effect.timestamp_ms if is_report else min(time_ms, effect.timestamp_ms)
+            return time_ms, effect.place.offset, 0, place.topic, place.offset
+        if place.topic in (topology.commands.name, topology.followups.name):
+            return time_ms, -1, 0, place.topic, place.offset
+        opener = openers.get(getattr(each.record, "attempt", 0))
+        if opener is not None:
+            time_ms = max(time_ms, opener.timestamp_ms)
+        return time_ms, math.inf, 2, place.topic, place.offset
+
+    return tuple(sorted(records, key=key))
+
+
+def _turning_points(
+    records: Iterable[LogRecord], source: LogSource
+) -> tuple[dict[Place, LogRecord], dict[int, LogRecord]]:
+    """By place of an input the first event that it caused; by attempt the event that made it possible."""
     topology = source.topology
     topics = {
         CauseSource.COMMANDS: topology.commands.name,
         CauseSource.FOLLOWUPS: topology.followups.name,
         CauseSource.ATTEMPTS: topology.attempts.name,
     }
-    rank = {
-        topic.name: number
-        for number, topic in enumerate(
-            (topology.commands, topology.followups, topology.attempts, topology.events, topology.logs)
-        )
-    }
-    decided_at: dict[Place, int] = {}
-    for each in records:
-        if type(each.record) in EVENT_TYPES:
-            cause: Cause = each.record.cause  # type: ignore[union-attr]  # EVENT_TYPES holds the members of Event
-            if cause.source in topics:
-                place = Place(topic=topics[cause.source], partition=cause.partition, offset=cause.offset)
-                decided_at[place] = min(each.timestamp_ms, decided_at.get(place, each.timestamp_ms))
-
-    def key(each: LogRecord) -> tuple[int, int, int, int]:
-        time_ms = min(each.timestamp_ms, decided_at.get(each.place, each.timestamp_ms))
-        return time_ms, rank.get(each.place.topic, len(rank)), each.place.partition, each.place.offset
-
-    return tuple(sorted(records, key=key))
+    effects: dict[Place, LogRecord] = {}
+    openers: dict[int, LogRecord] = {}
+    for each in sorted(records, key=lambda record: record.place.offset):
+        event = each.record
+        if type(event) not in EVENT_TYPES:
+            continue
+        cause: Cause = event.cause  # type: ignore[union-attr]  # EVENT_TYPES holds the members of Event
+        if cause.source in topics:
+            place = Place(topic=topics[cause.source], partition=cause.partition, offset=cause.offset)
+            effects.setdefault(place, each)
+        if type(event) is JobSubmitted:
+            openers[1] = each
+        elif type(event) is JobRetryScheduled:
+            openers[event.attempt + 1] = each
+    return effects, openers
