@@ -197,9 +197,23 @@ def test_a_start_needs_a_lease_that_cannot_have_expired(age: float, runs: bool) 
 def test_a_heartbeat_that_arrived_extends_the_time_to_start() -> None:
     desk = Desk()
     desk.offer("a", now=0.0)
-    leases.renew([desk.holdings.attempts["a"]], sent_at=8.0)
+    leases.renew([desk.holdings.attempts["a"]], sent_at=8.0, lease_s=10.0)
     desk.confirm("a", now=15.0)
     assert desk.executor.running == 1
+
+
+def test_a_heartbeat_after_a_whole_lease_of_silence_revives_no_lease() -> None:
+    # given a worker that was cut off from the brokers: what it sends when it is back arrives, and the attempt is lost
+    desk = Desk()
+    desk.offer("a", now=0.0)
+    leases.renew([desk.holdings.attempts["a"]], sent_at=10.0, lease_s=10.0)
+
+    # when the confirmation is read at last
+    desk.confirm("a", now=12.0)
+
+    # then
+    assert desk.executor.running == 0
+    assert [r.job_id for r in desk.take(AttemptReleased)] == ["a"]
 
 
 def test_an_unanswered_claim_gives_its_slot_away_and_runs_when_it_can() -> None:

@@ -38,6 +38,7 @@ class Beater:
         options = beat_config(config.connection, config.lease_ms)
         self._producer = Producer(options)
         self._guard = _guard(config, reporter, options) if config.stall_ms and StallGuard.works_here() else None
+        self._lease_s = config.lease_ms / 1000
         self._watch_at = 0.0
         self.contact_at: float | None = None
 
@@ -91,7 +92,7 @@ class Beater:
         def delivered(error: Any, _message: Any) -> None:
             if error is None:
                 self.contact_at = time.monotonic()
-                leases.renew(held, sent_at)
+                leases.renew(held, sent_at, self._lease_s)
 
         return delivered
 
@@ -109,7 +110,7 @@ def _guard(config: WorkerConfig, reporter: Reporter, options: dict[str, Any]) ->
         "producer": plain,
     }
     try:
-        return StallGuard(setup)
+        return StallGuard(setup, config.lease_ms / 1000)
     except TypeError:
         log.warning(
             "an option of the connection is a Python object, which no side process can have: a handler that holds the "

@@ -27,10 +27,14 @@ def lost(attempts: Iterable[Attempt], lease_s: float, now: float) -> list[Attemp
     return [attempt for attempt in attempts if now - attempt.lease_from >= lease_s and attempt.stop_reason is None]
 
 
-def renew(attempts: Iterable[Attempt], sent_at: float) -> None:
-    """A heartbeat of that moment that names these attempts has arrived."""
+def renew(attempts: Iterable[Attempt], sent_at: float, lease_s: float) -> None:
+    """A heartbeat of that moment that names these attempts has arrived.
+
+    One that was sent when a whole lease had passed renews nothing: somebody else may have the attempt by then.
+    """
     for attempt in attempts:
-        attempt.lease_from = max(attempt.lease_from, sent_at)
+        if sent_at - attempt.lease_from < lease_s:
+            attempt.lease_from = max(attempt.lease_from, sent_at)
 
 
 def beats(

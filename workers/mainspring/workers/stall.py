@@ -33,8 +33,9 @@ Held = list[tuple[int, list[Attempt]]]
 class StallGuard:
     """The worker's end of the side process. It never blocks: what the pipe does not take waits or is replaced."""
 
-    def __init__(self, setup: dict[str, Any]) -> None:
+    def __init__(self, setup: dict[str, Any], lease_s: float) -> None:
         self._setup = json.dumps(setup).encode() + b"\n"
+        self._lease_s = lease_s
         self._process: subprocess.Popen[bytes] | None = None
         self._unsent = b""
         self._heard = b""
@@ -98,7 +99,7 @@ class StallGuard:
             number, sent_at = json.loads(line)
             for feed, attempts in self._feeds:
                 if feed == number:
-                    leases.renew(attempts, sent_at)
+                    leases.renew(attempts, sent_at, self._lease_s)
 
     def close(self) -> None:
         """Ends the side process: nobody renews the leases of a worker that ends."""
