@@ -36,6 +36,8 @@ class Oracle:
         self.clock_ahead_ms = 0
         """How far any machine's wall clock has been ahead of the truth."""
         self.lateness_ms: list[int] = []
+        self.started_at: dict[tuple[str, int], int] = {}
+        """By job and attempt, when its start could be read."""
         self.txns: dict[int, tuple[int, set[int]]] = {}
         """By transaction, how many events it has and which have been seen."""
         self._world = world
@@ -110,6 +112,7 @@ class Oracle:
         early = event.due_at_ms - true_ms
         if early > self.clock_ahead_ms:
             raise Violation("never early", f"{event.job_id} started {early} ms before its time")
+        self.started_at[event.job_id, event.attempt] = self._world.now
         self.lateness_ms.append(max(0, event.decided_at_ms - event.due_at_ms))
 
     def _see_completion(self, event: JobCompleted, token: tuple[int, str, str] | None) -> None:

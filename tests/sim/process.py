@@ -71,7 +71,8 @@ class Process:
         """Told when it can talk again."""
         self._greenlet: greenlet | None = None
         self._turn = 0
-        self._woken = False
+        self._woken = -1
+        """The turn that would have come while the process was paused; -1: none."""
         self._deferred: list[Callable[[], None]] = []
 
     # The body's side.
@@ -140,7 +141,8 @@ class Process:
         self._silence()
         self.world.after(duration, self._resume)
         if getcurrent() is self._greenlet:
-            self._woken = True
+            self._turn += 1
+            self._woken = self._turn
             self._park()
 
     def cut(self, duration: int) -> None:
@@ -178,7 +180,7 @@ class Process:
         if turn != self._turn or not self.alive:
             return
         if self.is_paused:
-            self._woken = True
+            self._woken = turn
         else:
             self._switch(turn)
 
@@ -191,6 +193,7 @@ class Process:
         if not self.alive:
             return
         self.is_paused = False
+        woken, self._woken = self._woken, -1
         self.world.note("resume", self.name)
         deferred, self._deferred = self._deferred, []
         for action in deferred:
@@ -198,11 +201,9 @@ class Process:
         if not self.is_silent:
             for tell in list(self.on_return):
                 tell()
-        if self._woken:
-            self._woken = False
+        if woken >= 0:
             # A little later: what the threads of the client library learn first is a matter of chance.
-            turn = self._turn
-            self.world.after(self.world.rng.randrange(2000), lambda: self._wake(turn))
+            self.world.after(self.world.rng.randrange(2000), lambda: self._wake(woken))
 
     def _reconnect(self) -> None:
         if self.alive and not self.is_silent:

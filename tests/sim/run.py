@@ -27,6 +27,9 @@ SETTLE = 240 * SECOND
 
 A pause of a minute, an offer that is renewed after one, leases, retries, and the jobs themselves."""
 
+PER_JOB = 15 * SECOND
+"""...and for each job that has piled up, what it may cost a slot."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -145,14 +148,17 @@ def _settle(site: Site) -> float:
     """After the last fault: everything that is due ends. Returns the seconds that took. Raises Violation."""
     world, healed = site.world, site.world.now
     last_due = (site.load.last_due_ms - EPOCH_MS) * 1000
-    deadline = max(world.now, last_due) + SETTLE
+    backlog = len(site.load.sent) - sum(job.is_over for job in site.oracle.jobs.values())
+    slots = site.shape.workers * site.shape.worker.slots
+    deadline = max(world.now, last_due) + SETTLE + backlog * PER_JOB // slots
     while True:
         if world.now >= last_due and _is_settled(site):
             return (world.now - max(healed, last_due)) / SECOND
         if world.now >= deadline:
             open_jobs = [f"{job.job_id} {job.status}" for job in site.oracle.jobs.values() if not job.is_over]
             raise Violation(
-                "all ends", f"{SETTLE // SECOND} s after the last fault: {open_jobs[:5]} ({len(open_jobs)})"
+                "all ends",
+                f"{(world.now - healed) // SECOND} s after the last fault: {open_jobs[:5]} ({len(open_jobs)})",
             )
         world.run(world.now + SECOND)
 

@@ -98,6 +98,10 @@ class Membership:
 
     def _join(self) -> None:
         self._phase = _Phase.JOINING
+        if not self._member_id and self.owned:
+            # A newcomer is first told its id; a client that has partitions knows by this that it has lost them.
+            self._lose()
+            return
         self._attempt += 1
         attempt, member_id, owned = self._attempt, self._member_id, self.owned
         answer = self._link.call(
@@ -165,9 +169,6 @@ class Membership:
     def _start_over(self, code: str) -> None:
         if code == "UNKNOWN_MEMBER_ID":
             self._member_id = ""
-            if self.owned:
-                self._lose()
-                return
         elif code == "ILLEGAL_GENERATION" and self.owned:
             self._generation = -1
             self._lose()

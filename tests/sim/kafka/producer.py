@@ -39,6 +39,7 @@ class _Txn:
     """Whether the coordinator has heard of the transaction, so that it must be ended there."""
     tail: Future[None] | None = None
     """The last request that adds partitions: records of one partition are written in the order they were produced."""
+    is_aborting: bool = False
     inflight: int = 0
     error: TransactionError | None = None
     flushing: Future[None] | None = None
@@ -139,8 +140,13 @@ class SimOutput:
     def abort(self) -> None:
         self._process.point("abort")
         self._raise_fatal()
-        # What was not sent is given up; what is on its way a broker takes only while the transaction lasts.
-        self._txn.rows = {}
+        # What was not sent is given up. What is on its way is waited for: it must not come into a later transaction.
+        txn = self._txn
+        txn.is_aborting = True
+        txn.rows = {}
+        if txn.inflight:
+            landed = txn.flushing = Future()
+            self._wait(landed)
         self._end(commit=False)
         self._process.point("aborted")
 
@@ -179,9 +185,7 @@ class SimOutput:
         txn.places.update(new)
 
         def known(answer: Future[None]) -> None:
-            try:
-                answer.result()
-            except TransactionError:
+            if txn.is_aborting or _failed(answer):
                 txn.inflight -= len(rows)
                 self._settle(txn)
                 return
@@ -282,3 +286,11 @@ class SimOutput:
     def _raise_fatal(self) -> None:
         if self._fatal is not None:
             raise self._fatal
+
+
+def _failed(answer: Future[None]) -> bool:
+    try:
+        answer.result()
+    except TransactionError:
+        return True
+    return False

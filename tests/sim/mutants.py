@@ -1,0 +1,280 @@
+"""Seeded faults of the product, patched in where parts meet: what would an error look like, and who would notice?
+
+The product has no switch for any of them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mainspring.processors.core import PartitionCore
+from mainspring.processors.core.job import decide_commands, decide_reports, decide_timers
+from mainspring.processors.core.job.decision import NOTHING
+from mainspring.processors.engine import processing
+from mainspring.processors.engine.ports import GroupMetadata, Mark, Pending, Place
+from mainspring.processors.engine.takeover import Takeover
+from mainspring.processors.engine.transactor import Outcome, Transactor
+from mainspring.processors.scheduler.program import SchedulerProgram
+from mainspring.schemas.common import JobStatus
+from mainspring.workers import leases
+from mainspring.workers.holdings import Holdings
+from tests.sim.kafka.fetcher import Fetcher
+from tests.sim.kafka.membership import GroupToken
+from tests.sim.kafka.ports import SimAdmin, SimInputs
+from tests.sim.kafka.producer import SimOutput
+from tests.sim.process import SimClock
+
+__all__ = ["MUTANTS", "Mutant"]
+
+Patch = Callable[[Any, str, Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One fault. `caught_by`: invariants, any of which may be the first to break; `seed` shows it."""
+
+    name: str
+    apply: Callable[[Patch], None]
+    seed: int
+    caught_by: tuple[str, ...]
+
+
+def _offsets_outside(patch: Patch) -> None:
+    patch(SimOutput, "send_offsets", lambda *_: None)
+
+
+def _inputs_uncommitted(patch: Patch) -> None:
+    def add(self: SimInputs, places: Sequence[Place]) -> None:
+        for place in places:
+            self._fetcher.add(place, 0, active=False, committed=False)
+
+    patch(SimInputs, "add", add)
+
+
+def _no_rewind(patch: Patch) -> None:
+    original = processing.Processing._rewind
+
+    def rewind(self: processing.Processing, partitions: list[Any], now: Any) -> None:
+        inputs, self._inputs = self._inputs, _Deaf()  # type: ignore[assignment]  # a stand-in for one call
+        try:
+            original(self, partitions, now)
+        finally:
+            self._inputs = inputs
+
+    patch(processing.Processing, "_rewind", rewind)
+
+
+class _Deaf:
+    def start(self, offsets: Mapping[Place, int]) -> None:
+        """Does nothing."""
+
+
+def _no_proof(patch: Patch) -> None:
+    def group(self: SimInputs) -> GroupMetadata:
+        return GroupToken(self._settings.group, -1, "")
+
+    patch(SimInputs, "group", group)
+
+
+def _rows_outside(patch: Patch) -> None:
+    original = SimOutput._append
+
+    def append(self: SimOutput, pid: int, epoch: int, place: Place, batch: Any) -> int:
+        if place[0].endswith("changelog"):
+            return self._broker.log(place).append(batch)
+        return original(self, pid, epoch, place, batch)
+
+    patch(SimOutput, "_append", append)
+
+
+def _restore_to_stable_end(patch: Patch) -> None:
+    def ends(self: SimAdmin, places: Sequence[Place]) -> Pending[dict[Place, int]]:
+        return self._ask(lambda: {place: self._broker.log(place).stable for place in places})
+
+    patch(SimAdmin, "ends", ends)
+
+
+def _unstable_offsets(patch: Patch) -> None:
+    original = SimAdmin.committed
+
+    def committed(self: SimAdmin, places: Sequence[Place], *, stable: bool) -> Pending[dict[Place, Mark | None]]:
+        return original(self, places, stable=False)
+
+    patch(SimAdmin, "committed", committed)
+
+
+def _any_token(patch: Patch) -> None:
+    patch(decide_reports, "_is_confirmed", lambda *_: True)
+
+
+def _submitted_again(patch: Patch) -> None:
+    original = PartitionCore._submit
+
+    def submit(self: PartitionCore, command: Any, cause: Any, now: Any) -> None:
+        rows, self._rows = self._rows, _Forgetful(self._rows)
+        try:
+            original(self, command, cause, now)
+        finally:
+            self._rows = rows
+
+    patch(PartitionCore, "_submit", submit)
+
+
+class _Forgetful:
+    def __init__(self, rows: Any) -> None:
+        self.put_state, self.put_spec, self.spec = rows.put_state, rows.put_spec, rows.spec
+
+    def state(self, job_id: str) -> None:
+        """Knows nobody."""
+
+
+def _fast_clock(patch: Patch) -> None:
+    original = SimClock.wall_ms
+    patch(SimClock, "wall_ms", lambda self: original(self) + 20_000)
+
+
+def _deaf_to_cancels(patch: Patch) -> None:
+    original = decide_commands.decide_cancel
+
+    def decide_cancel(state: Any, command: Any, context: Any) -> Any:
+        if state is not None and state.status is JobStatus.RUNNING:
+            return NOTHING
+        return original(state, command, context)
+
+    from mainspring.processors.core.job import decide
+
+    patch(decide, "decide_cancel", decide_cancel)
+
+
+def _local_table_trusted(patch: Patch) -> None:
+    original = Takeover._open_table
+
+    def open_table(self: Takeover, identity: str, now: Any) -> None:
+        original(self, identity, now)
+        if self.table is not None and self.table.offset:
+            self._reached = self._end
+
+    patch(Takeover, "_open_table", open_table)
+
+
+def _late_ignored(patch: Patch) -> None:
+    patch(SimOutput, "is_suspect", lambda _: False)
+
+
+def _unknown_is_committed(patch: Patch) -> None:
+    original = Transactor._commit
+
+    def commit(self: Transactor, output: Any) -> Any:
+        outcome, error = original(self, output)
+        return (Outcome.COMMITTED, None) if outcome is Outcome.UNKNOWN else (outcome, error)
+
+    patch(Transactor, "_commit", commit)
+    patch(Transactor, "noted", lambda _: _Anything())
+
+
+class _Anything(dict[Place, int]):
+    def __missing__(self, key: Place) -> int:
+        return 0
+
+
+def _unknown_is_aborted(patch: Patch) -> None:
+    original = Transactor._commit
+
+    def commit(self: Transactor, output: Any) -> Any:
+        outcome, error = original(self, output)
+        return (Outcome.ABORTED, error) if outcome is Outcome.UNKNOWN else (outcome, error)
+
+    patch(Transactor, "_commit", commit)
+
+
+def _leases_for_ever(patch: Patch) -> None:
+    patch(PartitionCore, "overdue_leases", lambda *_: False)
+
+
+def _leases_without_barrier(patch: Patch) -> None:
+    original = PartitionCore.tick
+
+    def tick(self: PartitionCore, now: Any) -> None:
+        original(self, now)
+        self.expire_leases(now, now)
+
+    patch(PartitionCore, "tick", tick)
+
+
+def _retries_forgotten(patch: Patch) -> None:
+    original = decide_timers.retry_scheduled
+
+    def retry_scheduled(*given: Any, **named: Any) -> Any:
+        return replace(original(*given, **named), retries=0)
+
+    patch(decide_reports, "retry_scheduled", retry_scheduled)
+
+
+def _started_unconfirmed(patch: Patch) -> None:
+    original = Holdings._fill
+
+    def fill(self: Holdings, now: float, *, free_slot: bool) -> None:
+        before = set(self.awaiting)
+        original(self, now, free_slot=free_slot)
+        for job_id in [each for each in self.awaiting if each not in before]:
+            self._run([self.awaiting.pop(job_id)])
+
+    patch(Holdings, "_fill", fill)
+
+
+def _no_heartbeats(patch: Patch) -> None:
+    def beats(attempts: Iterable[Any], **_: Any) -> Iterator[Any]:
+        return iter(())
+
+    patch(leases, "beats", beats)
+
+
+def _event_forgotten(patch: Patch) -> None:
+    original = SchedulerProgram._events
+
+    def events(self: SchedulerProgram, outputs: Any, txn_id: int, send: Any) -> None:
+        def lossy(topic: str, value: bytes | None, key: bytes | None, number: int) -> None:
+            if txn_id % 7:
+                send(topic, value, key, number)
+
+        original(self, outputs, txn_id, lossy)
+
+    patch(SchedulerProgram, "_events", events)
+
+
+def _end_skipped(patch: Patch) -> None:
+    """The barrier of the leases holds nothing up: ends are taken for met that were not."""
+    original = Fetcher._take
+
+    def take(self: Fetcher, records: Any, ends: Any) -> None:
+        original(self, records, ends)
+        if records:
+            ends.append(((records[-1].topic(), records[-1].partition()), 1 << 40))
+
+    patch(Fetcher, "_take", take)
+
+
+MUTANTS: tuple[Mutant, ...] = (
+    Mutant("offsets are sent outside of the transaction", _offsets_outside, 1, ()),
+    Mutant("inputs are read uncommitted", _inputs_uncommitted, 1, ()),
+    Mutant("an aborted batch is not read again", _no_rewind, 1, ()),
+    Mutant("offsets are sent without proof of membership", _no_proof, 1, ()),
+    Mutant("rows are written outside of the transaction", _rows_outside, 1, ()),
+    Mutant("a restore ends at the stable end", _restore_to_stable_end, 1, ()),
+    Mutant("a takeover does not wait for stable offsets", _unstable_offsets, 1, ()),
+    Mutant("anybody's report counts", _any_token, 1, ()),
+    Mutant("a submit is accepted again", _submitted_again, 1, ()),
+    Mutant("the clock is wrong by twenty seconds", _fast_clock, 1, ()),
+    Mutant("a running job ignores cancels", _deaf_to_cancels, 1, ()),
+    Mutant("the local table is trusted without its tail", _local_table_trusted, 1, ()),
+    Mutant("a suspicious producer is not replaced", _late_ignored, 1, ()),
+    Mutant("an unknown outcome is taken for committed", _unknown_is_committed, 1, ()),
+    Mutant("an unknown outcome is taken for aborted", _unknown_is_aborted, 1, ()),
+    Mutant("leases never run out", _leases_for_ever, 1, ()),
+    Mutant("leases run out whatever is still to be read", _leases_without_barrier, 1, ()),
+    Mutant("ends are taken for met that were not", _end_skipped, 1, ()),
+    Mutant("retries are not counted", _retries_forgotten, 1, ()),
+    Mutant("a worker starts what was not confirmed", _started_unconfirmed, 1, ()),
+    Mutant("a worker sends no heartbeats", _no_heartbeats, 1, ()),
+    Mutant("an event is forgotten", _event_forgotten, 1, ()),
+)
