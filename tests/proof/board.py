@@ -42,6 +42,7 @@ class Board:
         self._consumer = Consumer(connection.consumer_config(**options))
         name = topology.events.name
         self._consumer.assign([TopicPartition(name, number, 0) for number in range(topology.events.partitions)])
+        self._next: dict[int, int] = defaultdict(int)
         self._thread = threading.Thread(target=self._read, name="proof-board", daemon=True)
 
     def __enter__(self) -> Self:
@@ -115,9 +116,10 @@ class Board:
     def _take(self, messages: list[Any]) -> None:
         events: list[Any] = []
         for message in messages:
-            if message.error() is not None:
-                # A broker that is down; the client asks again.
+            if message.error() is not None or message.offset() < self._next[message.partition()]:
+                # A broker that is down, or one that is back and has lost sight of where this reader was.
                 continue
+            self._next[message.partition()] = message.offset() + 1
             try:
                 events.append(self._codec.decode(message.value() or b""))
             except Exception:  # noqa: BLE001  # poison that a test put there

@@ -265,7 +265,11 @@ def settings_of(
     sections: dict[str, dict[str, Any]] = {
         "kafka": {"bootstrap": bootstrap},
         "topics": {"prefix": prefix, "partitions": 4, "work_partitions": 4},
-        "scheduler": {"session_timeout_ms": 2_000, "transaction_timeout_ms": 3_000},
+        "scheduler": {
+            "session_timeout_ms": 2_000,
+            "transaction_timeout_ms": 3_000,
+            "state_dir": str(directory / "state"),
+        },
         "view": {"url": f"sqlite:///{directory / 'view.db'}"},
         "log": {"format": "json"},
     }
