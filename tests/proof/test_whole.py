@@ -4,6 +4,7 @@ import struct
 import subprocess
 import sys
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -57,49 +58,31 @@ def test_poison_in_every_topic_is_put_aside_and_all_goes_on(kafka: str, prefix: 
         site.projector()
         all_complete(site, quick_jobs(site, "before", 20), "jobs before the poison to complete")
         topology = site.topology
+        work = tuple(topic for topic in topology.all() if topic.growable)
         inputs = (topology.commands, topology.followups, topology.attempts)
-        others = [topic for topic in topology.all() if topic not in (*inputs, topology.events)]
 
-        # when everything that is read by anyone holds what nobody can read
-        for topic in (*inputs, *others):
+        # when all that schedulers, workers and readers of output read holds what nobody can read
+        for topic in (*inputs, *work, topology.signals, topology.logs):
             put_poison(site, topic)
 
         # then it goes on, on every partition
         ids = quick_jobs(site, "after", 40)
         assert {partition_for(job_id.encode(), topology.partitions) for job_id in ids} == set(range(4))
         all_complete(site, ids, "jobs after the poison to complete")
-        # and what was meant for schedulers and workers lies in the dead letters, byte for byte
-        kinds = [topic.name for topic in (*inputs, *(each for each in topology.all() if each.growable))]
-        connection = site.settings.connection()
+        # and what was meant for schedulers and workers lies in the dead letters with its bytes
+        site.until(lambda: is_put_aside(site, (*inputs, *work)), "all poison to be put aside")
+        code, report = site.verify()
+        assert code == 0, report["findings"]
 
-        def put_aside() -> dict[str, list[bytes | None]]:
-            found: dict[str, list[bytes | None]] = {name: [] for name in kinds}
-            with KafkaLog(connection, topology) as log:
-                for read in dead_letters(log, site.settings.codec()):
-                    letter = read.record
-                    assert isinstance(letter, DeadLetter)
-                    found.setdefault(letter.topic, []).append(letter.value)
-            return found
-
-        def is_all_put_aside() -> bool:
-            found = put_aside()
-            return all(len(found[name]) >= len(POISON) * 4 for name in kinds)
-
-        site.until(is_all_put_aside, "all poison to be put aside")
-        assert {value for values in put_aside().values() for value in values} == set(POISON)
-        # and a scheduler that has to read its tables again from the poisoned changelog does so
+        # when even what only the scheduler's rights can write holds some, and it is read from its beginning
+        for topic in (topology.events, topology.scheduler_changelog, topology.dead_letters):
+            put_poison(site, topic)
         scheduler.kill()
         site.scheduler("s2")
-        all_complete(site, quick_jobs(site, "later", 40), "jobs after the takeover to complete")
-        code, report = site.verify()
-        assert code == 0, report
-
-        # when even the events hold some, which only a thief of the scheduler's rights could write
-        put_poison(site, topology.events)
+        last = quick_jobs(site, "last", 40)
+        all_complete(site, last, "jobs after the takeover to complete")
 
         # then the view goes on, and tells of it
-        last = quick_jobs(site, "last", 40)
-        all_complete(site, last, "jobs after the poisoned events to complete")
         with View(site.settings.view.url.get_secret_value()) as view:
             site.until(lambda: all(view.get(job_id) is not None for job_id in last), "the view to go on")
             assert len(view.unreadable()) == len(POISON) * topology.partitions
@@ -107,6 +90,23 @@ def test_poison_in_every_topic_is_put_aside_and_all_goes_on(kafka: str, prefix: 
         code, report = site.verify()
         assert code == 1
         assert {finding["check"] for finding in report["findings"]} == {"UNREADABLE"}
+
+
+def is_put_aside(site: Site, topics: tuple[Topic, ...]) -> bool:
+    """Whether each piece of poison on each partition of the topics has its dead letter."""
+    found: Counter[tuple[str, int, bytes]] = Counter()
+    with KafkaLog(site.settings.connection(), site.topology) as log:
+        for read in dead_letters(log, site.settings.codec()):
+            letter = read.record
+            assert isinstance(letter, DeadLetter)
+            found[letter.topic, letter.partition, letter.value or b""] += 1
+    wanted = Counter(
+        (topic.name, partition, value or b"")
+        for topic in topics
+        for partition in range(topic.partitions)
+        for value in POISON
+    )
+    return found >= wanted
 
 
 def test_a_broker_that_is_killed_twice_in_mid_load_costs_no_job(
