@@ -5,6 +5,7 @@ from typing import Any
 
 from mainspring.processors.engine.kafka.admin import KafkaAdmin
 from mainspring.processors.engine.kafka.consumers import KafkaChangelog, KafkaInputs
+from mainspring.processors.engine.kafka.offsets import GroupOffsets
 from mainspring.processors.engine.kafka.output import KafkaOutput
 from mainspring.processors.engine.kafka.session import shortest_session_ms
 from mainspring.processors.engine.kafka.system import SystemClock, SystemRandomness
@@ -71,7 +72,17 @@ class ConfluentKafka:
         return KafkaChangelog(self._connection.consumer_config(**own), self._options.changelog)
 
     def admin(self) -> "KafkaAdmin":
-        return KafkaAdmin(self._admin_config(), self._options.group)
+        return KafkaAdmin(self._admin_config(), GroupOffsets(self._asking("committed"), self._asking("uncommitted")))
+
+    def _asking(self, isolation: str) -> dict[str, Any]:
+        """For a consumer that asks about the group and never joins it. Nobody polls it, so it must not log."""
+        own = {
+            "client.id": f"{self._options.client_id}-offsets-{isolation}",
+            "group.id": self._options.group,
+            "isolation.level": f"read_{isolation}",
+            "log_level": 0,
+        }
+        return self._connection.consumer_config(**own)
 
     def output(self, transactional_id: str) -> "KafkaOutput":
         return KafkaOutput(self._producer_config(transactional_id), transactional_id)

@@ -5,19 +5,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
-from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
-    IsolationLevel,
-    KafkaError,
-    KafkaException,
-    TopicCollection,
-    TopicPartition,
-)
+from confluent_kafka import IsolationLevel, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from mainspring.processors.engine.errors import UnstableOffsetsError
 from mainspring.processors.engine.kafka.faults import fault_of
 from mainspring.processors.engine.kafka.logs import library_logger
+from mainspring.processors.engine.kafka.offsets import GroupOffsets
 from mainspring.processors.engine.ports import Mark, Pending, Place
 
 __all__ = ["KafkaAdmin"]
@@ -32,19 +25,16 @@ class KafkaAdmin:
     """Questions to the broker.
 
     After a question that failed, the next one goes through a new client. The client library's never recovers by itself
-    from a broker that was away: of a group it asks in vain for ever, and of offsets with an epoch that is over.
+    from a broker that was away: it goes on asking for offsets with an epoch that is over.
     """
 
-    def __init__(self, config: dict[str, Any], group: str) -> None:
+    def __init__(self, config: dict[str, Any], group: GroupOffsets) -> None:
         self._config = config
         self._group = group
         self._client = self._connect()
 
     def committed(self, places: Sequence[Place], *, stable: bool) -> Pending[dict[Place, Mark | None]]:
-        client = self._client
-        asked = ConsumerGroupTopicPartitions(self._group, [TopicPartition(topic, p) for topic, p in places])
-        answer = client.list_consumer_group_offsets([asked], require_stable=stable, request_timeout=_CALL_S)
-        return _Answer([answer[self._group]], lambda found: _marks(found[0]), self._doubt(client))
+        return self._group.committed(places, stable=stable)
 
     def ends(self, places: Sequence[Place]) -> Pending[dict[Place, int]]:
         return self._offsets(places, OffsetSpec.latest())
@@ -58,7 +48,7 @@ class KafkaAdmin:
         return _Answer([answer[topic]], lambda found: str(found[0].topic_id), self._doubt(client))
 
     def close(self) -> None:
-        pass
+        self._group.close()
 
     def _offsets(self, places: Sequence[Place], spec: OffsetSpec) -> Pending[dict[Place, int]]:
         client = self._client
@@ -105,15 +95,3 @@ class _Answer(Generic[T]):
         except KafkaException as error:
             self._failed()
             raise fault_of(error) from error
-
-
-def _marks(answer: Any) -> dict[Place, Mark | None]:
-    marks: dict[Place, Mark | None] = {}
-    for place in answer.topic_partitions:
-        if place.error is not None:
-            if place.error.code() == KafkaError.UNSTABLE_OFFSET_COMMIT:
-                raise UnstableOffsetsError(f"{place.topic}[{place.partition}]")
-            raise KafkaException(place.error)
-        mark = Mark(offset=place.offset, metadata=place.metadata or "") if place.offset >= 0 else None
-        marks[place.topic, place.partition] = mark
-    return marks
