@@ -216,6 +216,38 @@ def test_a_heartbeat_after_a_whole_lease_of_silence_revives_no_lease() -> None:
     assert [r.job_id for r in desk.take(AttemptReleased)] == ["a"]
 
 
+def test_an_attempt_that_was_started_is_never_claimed_again_whatever_old_offer_and_answer_come() -> None:
+    # given an attempt that ran here and was reported
+    desk = Desk()
+    desk.offer("a", now=0.0)
+    desk.confirm("a", now=0.1)
+    desk.end("a", now=1.0)
+    assert desk.claimed() == [("a", True)]
+
+    # when an old offer of it comes, and the answer to an earlier claim
+    desk.offer("a", now=1.1)
+    desk.confirm("a", now=1.2)
+
+    # then
+    assert desk.claimed() == []
+    assert desk.executor.running == 0
+
+
+def test_an_attempt_that_was_handed_back_is_never_claimed_again() -> None:
+    # given a claim that was given up, which the scheduler is told
+    desk = Desk(lease_ms=3_600_000)
+    desk.offer("a", now=0.0)
+    desk.holdings.tick(60.0)
+    assert [r.job_id for r in desk.take(AttemptReleased)] == ["a"]
+    desk.claimed()
+
+    # when it is offered once more
+    desk.offer("a", now=61.0)
+
+    # then
+    assert desk.claimed() == []
+
+
 def test_an_unanswered_claim_gives_its_slot_away_and_runs_when_it_can() -> None:
     desk = Desk(slots=1, lease_ms=60_000)
     desk.offer("a", now=0.0)

@@ -18,6 +18,7 @@ from mainspring.workers.attempt import Attempt, StopReason
 from mainspring.workers.capture import captured
 from mainspring.workers.config import WorkerConfig
 from mainspring.workers.offers import OfferBook
+from mainspring.workers.past import PastAttempts
 from mainspring.workers.registry import Registry
 from mainspring.workers.reports import Reporter
 
@@ -65,6 +66,8 @@ class Holdings:
         self._held_ids: set[str] = set()
         self._reserved = 0
         self._late: list[Attempt] = []
+        self._past = PastAttempts()
+        self._now = 0.0
         self.attempts: dict[str, Attempt] = {}
         self.awaiting: dict[str, Attempt] = {}
         self.draining = False
@@ -94,7 +97,7 @@ class Holdings:
         for offer in offers:
             seen += 1
             job_id = offer.job_id
-            if job_id in self.attempts or job_id in self._held_ids or self._is_stale(offer, now):
+            if job_id in self.attempts or job_id in self._held_ids or self._is_old(offer, now):
                 self._count("skipped", 1)  # renewed elsewhere, or answered already
             elif self.draining:
                 self._decline(job_id, offer.attempt, DeclineReason.DRAINING)
@@ -108,6 +111,7 @@ class Holdings:
 
     def confirmed(self, starts: Iterable[ConfirmedStart], now: float) -> None:
         """Claims were confirmed: runs them, unless it is too late for that."""
+        self._now = now
         self._clock_known_until = now + CLOCK_KNOWN_S
         ready: list[Attempt] = []
         for start in starts:
@@ -138,6 +142,7 @@ class Holdings:
 
     def cancelled(self, job_id: str, attempt_number: int, reason: str, now: float) -> None:
         """The scheduler wants an attempt stopped."""
+        self._now = now
         attempt = self.attempts.get(job_id)
         if attempt is None or attempt.number != attempt_number:
             return  # over and reported, or never ours: its lease tells the rest
@@ -145,6 +150,7 @@ class Holdings:
         if job_id in self.awaiting or attempt in self._late:
             self._forget(attempt)
             if is_cancel:
+                self._past.add(job_id, attempt.number, attempt.context.due_at_ms, now)
                 self._send("attempts", self._never_started(attempt))
             self._fill(now, free_slot=False)
         else:
@@ -152,6 +158,7 @@ class Holdings:
 
     def ended(self, news: Iterable[Attempt], now: float) -> None:
         """Attempts have ended, or returned at last: reports them and fills their slots."""
+        self._now = now
         freed = False
         for attempt in news:
             if attempt.outcome is not None and not attempt.reported:
@@ -170,6 +177,8 @@ class Holdings:
 
     def tick(self, now: float) -> None:
         """Time has passed: declines what was held too long, gives up unanswered claims, stops what is out of lease."""
+        self._now = now
+        self._past.forget(now)
         for attempt in self._book.expired(now):
             self._held_ids.discard(attempt.job_id)
             self._decline(attempt.job_id, attempt.number, DeclineReason.NO_SLOTS)
@@ -229,6 +238,7 @@ class Holdings:
         if not ready:
             return
         for attempt in ready:
+            self._past.add(attempt.job_id, attempt.number, attempt.context.due_at_ms, self._now)
             if attempt.has_slot:
                 attempt.has_slot = False
                 self._reserved -= 1
@@ -273,6 +283,7 @@ class Holdings:
         self._count(reason.lower(), 1)
 
     def _release(self, job_id: str, attempt: int) -> None:
+        self._past.add(job_id, attempt, None, self._now)
         reason = ReleaseReason.DRAINING if self.draining else ReleaseReason.LEASE_AT_RISK
         self._send("attempts", self._reporter.released(job_id, attempt, reason))
 
@@ -284,6 +295,10 @@ class Holdings:
             incarnation=self._reporter.incarnation,
             reported_at_ms=self._reporter.now_ms(),
         )
+
+    def _is_old(self, offer: WorkOffered, now: float) -> bool:
+        """Whether the attempt is over for this worker, or the offer must have been renewed since."""
+        return self._past.covers(offer.job_id, offer.attempt, offer.due_at_ms) or self._is_stale(offer, now)
 
     def _is_stale(self, offer: WorkOffered, now: float) -> bool:
         """Whether it must have been renewed since.
