@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from mainspring.schemas.common import Priority
 from mainspring.topics import Connection, Topic, Topology, partition_for
 from mainspring.topics.errors import TopicMismatchError
+from mainspring.topics.session import shortest_session_ms
 
 __all__ = ["OfferInbox", "SignalInbox", "StoppedWaitingError"]
 
@@ -72,7 +73,8 @@ class OfferInbox:
                     # Deals out the partitions of each topic in turn. The sticky ones balance the sum alone: of five
                     # workers two got every partition of a lane, and ran all of its jobs.
                     "partition.assignment.strategy": "roundrobin",
-                    "session.timeout.ms": 10_000,
+                    # While a group deals out anew it waits for the dead, too, and nobody takes offers: not for long.
+                    "session.timeout.ms": shortest_session_ms(connection.admin_config()),
                     "heartbeat.interval.ms": 1_000,
                     "queued.min.messages": 2_000,
                     "fetch.queue.backoff.ms": 10,

@@ -7,9 +7,9 @@ from mainspring.processors.engine.kafka.admin import KafkaAdmin
 from mainspring.processors.engine.kafka.consumers import KafkaChangelog, KafkaInputs
 from mainspring.processors.engine.kafka.offsets import GroupOffsets
 from mainspring.processors.engine.kafka.output import KafkaOutput
-from mainspring.processors.engine.kafka.session import shortest_session_ms
 from mainspring.processors.engine.kafka.system import SystemClock, SystemRandomness
 from mainspring.topics import Connection
+from mainspring.topics.session import shortest_session_ms
 
 __all__ = ["ClientOptions", "ConfluentKafka", "SystemClock", "SystemRandomness"]
 

@@ -1,10 +1,10 @@
-"""How long the group waits for a silent scheduler."""
+"""How long a group waits for a silent member."""
 
 import pytest
 
 from mainspring.local import EmbeddedKafka
-from mainspring.processors.engine.kafka.session import shortest_session_ms
 from mainspring.topics import Connection
+from mainspring.topics.session import shortest_session_ms
 
 
 def test_three_seconds_where_the_broker_allows_them(kafka: str) -> None:
@@ -17,6 +17,6 @@ def test_the_brokers_minimum_where_that_is_longer() -> None:
 
 
 def test_what_every_stock_broker_allows_where_none_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mainspring.processors.engine.kafka.session._PATIENCE_S", 0.2)
+    monkeypatch.setattr("mainspring.topics.session._PATIENCE_S", 0.2)
 
     assert shortest_session_ms(Connection("127.0.0.1:9").admin_config()) == 6_000

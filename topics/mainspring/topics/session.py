@@ -1,4 +1,4 @@
-"""How long the group waits for a silent member: as short as the brokers allow, and no shorter than is wise."""
+"""How long a group waits for a silent member: as short as the brokers allow, and no shorter than is wise."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _WISE_MS = 3_000
 """Shorter, and a pause of a busy machine takes the partitions away from a process that lives."""
 _STOCK_MS = 6_000
 """What brokers allow at least when nobody has set them."""
-_PATIENCE_S = 10.0
+_PATIENCE_S = 3.0
 
 
 def shortest_session_ms(admin_config: dict[str, Any]) -> int:
