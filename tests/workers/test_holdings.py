@@ -233,19 +233,37 @@ def test_an_attempt_that_was_started_is_never_claimed_again_whatever_old_offer_a
     assert desk.executor.running == 0
 
 
-def test_an_attempt_that_was_handed_back_is_never_claimed_again() -> None:
-    # given a claim that was given up, which the scheduler is told
-    desk = Desk(lease_ms=3_600_000)
+def test_an_attempt_that_was_confirmed_too_late_and_handed_back_is_never_claimed_again() -> None:
+    desk = Desk()
     desk.offer("a", now=0.0)
-    desk.holdings.tick(60.0)
+    desk.confirm("a", now=20.0)
     assert [r.job_id for r in desk.take(AttemptReleased)] == ["a"]
     desk.claimed()
 
-    # when it is offered once more
-    desk.offer("a", now=61.0)
+    desk.offer("a", now=21.0)
+    desk.confirm("a", now=21.1)
 
-    # then
     assert desk.claimed() == []
+    assert desk.executor.running == 0
+
+
+def test_a_claim_that_was_given_up_is_not_repeated_until_it_has_been_refused() -> None:
+    # given a claim that nobody answered
+    desk = Desk(lease_ms=3_600_000)
+    desk.offer("a", now=0.0)
+    desk.holdings.tick(60.0)
+    desk.claimed()
+
+    # when it is offered once more: its first claim may yet be confirmed
+    desk.offer("a", now=61.0)
+    assert desk.claimed() == []
+
+    # and when the answer is no
+    desk.holdings.refused("a", 1, now=62.0)
+    desk.offer("a", now=63.0)
+
+    # then there is nothing to confuse a new one with
+    assert desk.claimed() == [("a", True)]
 
 
 def test_an_unanswered_claim_gives_its_slot_away_and_runs_when_it_can() -> None:

@@ -119,12 +119,14 @@ class Holdings:
             if attempt is None or attempt.number != start.attempt:
                 known = self.attempts.get(start.job_id)
                 if known is None or known.number != start.attempt:
+                    self._past.over(start.job_id, start.attempt, None, now)
                     self._release(start.job_id, start.attempt)
                 continue
             del self.awaiting[start.job_id]
             if self.draining or not leases.may_start(attempt, self._lease_s, now):
                 self._unreserve(attempt)
                 del self.attempts[attempt.job_id]
+                self._past.over(attempt.job_id, attempt.number, attempt.context.due_at_ms, now)
                 self._release(attempt.job_id, attempt.number)
             elif attempt.has_slot:
                 ready.append(attempt)
@@ -135,6 +137,7 @@ class Holdings:
 
     def refused(self, job_id: str, attempt_number: int, now: float) -> None:
         """A claim lost. One that was confirmed before keeps running: the refusal was of a repeated claim."""
+        self._past.refused(job_id, attempt_number)
         attempt = self.awaiting.get(job_id)
         if attempt is not None and attempt.number == attempt_number:
             self._forget(attempt)
@@ -150,7 +153,7 @@ class Holdings:
         if job_id in self.awaiting or attempt in self._late:
             self._forget(attempt)
             if is_cancel:
-                self._past.add(job_id, attempt.number, attempt.context.due_at_ms, now)
+                self._past.over(job_id, attempt.number, attempt.context.due_at_ms, now)
                 self._send("attempts", self._never_started(attempt))
             self._fill(now, free_slot=False)
         else:
@@ -188,6 +191,7 @@ class Holdings:
             log.warning("job %s: no contact for the length of a lease; the attempt is stopped", attempt.job_id)
             if attempt in self._late:
                 self._forget(attempt)
+                self._past.over(attempt.job_id, attempt.number, attempt.context.due_at_ms, now)
                 self._release(attempt.job_id, attempt.number)
             else:
                 self._executor.stop(attempt, StopReason.LEASE_AT_RISK)
@@ -238,7 +242,7 @@ class Holdings:
         if not ready:
             return
         for attempt in ready:
-            self._past.add(attempt.job_id, attempt.number, attempt.context.due_at_ms, self._now)
+            self._past.over(attempt.job_id, attempt.number, attempt.context.due_at_ms, self._now)
             if attempt.has_slot:
                 attempt.has_slot = False
                 self._reserved -= 1
@@ -264,6 +268,7 @@ class Holdings:
                 abandoned.append(attempt)
         for attempt in abandoned:
             self._forget(attempt)
+            self._past.given_up(attempt.job_id, attempt.number, now)
             self._release(attempt.job_id, attempt.number)
 
     def _forget(self, attempt: Attempt) -> None:
@@ -283,7 +288,6 @@ class Holdings:
         self._count(reason.lower(), 1)
 
     def _release(self, job_id: str, attempt: int) -> None:
-        self._past.add(job_id, attempt, None, self._now)
         reason = ReleaseReason.DRAINING if self.draining else ReleaseReason.LEASE_AT_RISK
         self._send("attempts", self._reporter.released(job_id, attempt, reason))
 

@@ -1,8 +1,8 @@
-"""Attempts that a worker is done with, so that it never claims one of them again. Pure: time is an argument.
+"""Attempts that a worker must not claim again. Pure: time is an argument.
 
-An old offer of such an attempt may still come: a renewed one, or one of a transaction that was aborted. And the answer
-to an earlier claim of it may still be on its way, for a repeated claim is confirmed again. A worker that claimed anew
-would take that answer for its own and start the attempt a second time.
+An old offer of an attempt that is over may still come: a renewed one, or one of a transaction that was aborted. And the
+answer to an earlier claim of it may still be on its way, for a repeated claim is confirmed again. A worker that claimed
+anew would take that answer for its own and start the attempt a second time.
 """
 
 from mainspring.schemas.bounds import INSTANT_MAX_MS
@@ -15,39 +15,50 @@ PAST_MAX = 50_000
 
 
 class PastAttempts:
-    """The newest attempt of each job that was started or handed back here lately."""
+    """What the scheduler has confirmed and is over here, and claims that were given up before they were answered."""
 
     def __init__(self) -> None:
-        self._past: dict[str, tuple[int, int, float]] = {}
-        """By job id: attempt, when it was due (epoch milliseconds), and since when it is past (seconds, monotonic)."""
+        self._over: dict[str, tuple[int, int, float]] = {}
+        """By job id: attempt, when it was due (epoch milliseconds), and since when it is over (seconds, monotonic)."""
+        self._unanswered: dict[tuple[str, int], float] = {}
 
     def __len__(self) -> int:
-        return len(self._past)
+        return len(self._over) + len(self._unanswered)
 
-    def add(self, job_id: str, attempt: int, due_at_ms: int | None, now: float) -> None:
-        """The worker is done with the attempt. `due_at_ms` as it was offered; None: not known."""
-        past = self._past
-        known = past.pop(job_id, None)
-        if due_at_ms is None:
-            due_at_ms = known[1] if known is not None and known[0] == attempt else INSTANT_MAX_MS
-        past[job_id] = (attempt, due_at_ms, now)
-        if len(past) > PAST_MAX:
-            del past[next(iter(past))]
+    def over(self, job_id: str, attempt: int, due_at_ms: int | None, now: float) -> None:
+        """A confirmed attempt has been started or handed back. `due_at_ms` as it was offered; None: not known."""
+        known = self._over.pop(job_id, None)
+        if known is not None and attempt <= known[0] and (due_at_ms is None or due_at_ms <= known[1]):
+            attempt, due_at_ms, _ = known
+        self._over[job_id] = (attempt, INSTANT_MAX_MS if due_at_ms is None else due_at_ms, now)
+        if len(self._over) > PAST_MAX:
+            del self._over[next(iter(self._over))]
+
+    def given_up(self, job_id: str, attempt: int, now: float) -> None:
+        """Nobody has answered the claim, and the worker waits no longer."""
+        self._unanswered[job_id, attempt] = now
+        if len(self._unanswered) > PAST_MAX:
+            del self._unanswered[next(iter(self._unanswered))]
+
+    def refused(self, job_id: str, attempt: int) -> None:
+        """The claim has been answered after all. It was lost, so the attempt may be claimed again."""
+        self._unanswered.pop((job_id, attempt), None)
 
     def covers(self, job_id: str, attempt: int, due_at_ms: int) -> bool:
-        """Whether this attempt or a later one is past.
+        """Whether this attempt must not be claimed: it or a later one is over, or a claim of it was given up.
 
         A job that was submitted anew under an id that the scheduler had forgotten begins with attempt 1 again, and is
         due later than whatever came before it.
         """
-        known = self._past.get(job_id)
-        return known is not None and attempt <= known[0] and due_at_ms <= known[1]
+        known = self._over.get(job_id)
+        if known is not None and attempt <= known[0] and due_at_ms <= known[1]:
+            return True
+        return (job_id, attempt) in self._unanswered
 
     def forget(self, now: float) -> None:
         """Time has passed."""
-        past, oldest = self._past, now - PAST_S
-        while past:
-            job_id = next(iter(past))
-            if past[job_id][2] > oldest:
-                return
-            del past[job_id]
+        oldest = now - PAST_S
+        while self._over and self._over[job_id := next(iter(self._over))][2] <= oldest:
+            del self._over[job_id]
+        while self._unanswered and self._unanswered[claim := next(iter(self._unanswered))] <= oldest:
+            del self._unanswered[claim]
