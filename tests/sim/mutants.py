@@ -4,39 +4,55 @@ The product has no switch for any of them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mainspring.processors.core import PartitionCore
 from mainspring.processors.core.job import decide_commands, decide_reports, decide_timers
 from mainspring.processors.core.job.decision import NOTHING
 from mainspring.processors.engine import processing
-from mainspring.processors.engine.ports import GroupMetadata, Mark, Pending, Place
+from mainspring.processors.engine.ports import GroupMetadata, Pending, Place
 from mainspring.processors.engine.takeover import Takeover
 from mainspring.processors.engine.transactor import Outcome, Transactor
 from mainspring.processors.scheduler.program import SchedulerProgram
 from mainspring.schemas.common import JobStatus
 from mainspring.workers import leases
 from mainspring.workers.holdings import Holdings
-from tests.sim.kafka.fetcher import Fetcher
+from mainspring.workers.past import PastAttempts
+from tests.sim.faults import Menu
 from tests.sim.kafka.membership import GroupToken
 from tests.sim.kafka.ports import SimAdmin, SimInputs
 from tests.sim.kafka.producer import SimOutput
 from tests.sim.process import SimClock
+from tests.sim.run import Plan, draw_plan
 
 __all__ = ["MUTANTS", "Mutant"]
 
 Patch = Callable[[Any, str, Any], None]
 
+SECONDS = 200
+"""Of faults, for each."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One fault. `caught_by`: invariants, any of which may be the first to break; `seed` shows it."""
+    """One fault.
+
+    `caught_by`: the invariants that break, any of which may be the first. `seed` shows it, under the faults of `menu`
+    (None: those that the seed draws) and on a site that differs from the seed's in `shape`.
+    """
 
     name: str
     apply: Callable[[Patch], None]
     seed: int
     caught_by: tuple[str, ...]
+    menu: Menu | None = None
+    shape: Mapping[str, Any] = field(default_factory=dict)
+
+    def plan(self, seed: int | None = None) -> Plan:
+        """What shows the fault."""
+        drawn = draw_plan(self.seed if seed is None else seed, SECONDS)
+        return replace(drawn, menu=self.menu or drawn.menu, shape=replace(drawn.shape, **self.shape))
 
 
 def _offsets_outside(patch: Patch) -> None:
@@ -92,15 +108,6 @@ def _restore_to_stable_end(patch: Patch) -> None:
         return self._ask(lambda: {place: self._broker.log(place).stable for place in places})
 
     patch(SimAdmin, "ends", ends)
-
-
-def _unstable_offsets(patch: Patch) -> None:
-    original = SimAdmin.committed
-
-    def committed(self: SimAdmin, places: Sequence[Place], *, stable: bool) -> Pending[dict[Place, Mark | None]]:
-        return original(self, places, stable=False)
-
-    patch(SimAdmin, "committed", committed)
 
 
 def _any_token(patch: Patch) -> None:
@@ -242,39 +249,50 @@ def _event_forgotten(patch: Patch) -> None:
     patch(SchedulerProgram, "_events", events)
 
 
-def _end_skipped(patch: Patch) -> None:
-    """The barrier of the leases holds nothing up: ends are taken for met that were not."""
-    original = Fetcher._take
+def _stops_at_once(patch: Patch) -> None:
+    patch(Takeover, "_may_be_outdated", lambda _: False)
 
-    def take(self: Fetcher, records: Any, ends: Any) -> None:
-        original(self, records, ends)
-        if records:
-            ends.append(((records[-1].topic(), records[-1].partition()), 1 << 40))
 
-    patch(Fetcher, "_take", take)
+def _lease_revived(patch: Patch) -> None:
+    def renew(attempts: Iterable[Any], sent_at: float, lease_s: float) -> None:
+        for attempt in attempts:
+            attempt.lease_from = max(attempt.lease_from, sent_at)
 
+    patch(leases, "renew", renew)
+
+
+def _past_forgotten(patch: Patch) -> None:
+    patch(PastAttempts, "covers", lambda *_: False)
+
+
+_DEATHS = Menu(kill_per_step=0.02, pauses=2, stops=2)
+_CUTS = Menu(cut_per_step=0.02, stops=1)
+_LATE = Menu(late=0.3, kills=0.5)
+_SLEEPS = Menu(pauses=4, pause_per_step=0.003)
+_BLIND = {"transaction_timeout_ms": 60_000, "session_timeout_ms": 3_000, "schedulers": 3, "partitions": 4}
 
 MUTANTS: tuple[Mutant, ...] = (
-    Mutant("offsets are sent outside of the transaction", _offsets_outside, 1, ()),
-    Mutant("inputs are read uncommitted", _inputs_uncommitted, 1, ()),
-    Mutant("an aborted batch is not read again", _no_rewind, 1, ()),
-    Mutant("offsets are sent without proof of membership", _no_proof, 1, ()),
-    Mutant("rows are written outside of the transaction", _rows_outside, 1, ()),
-    Mutant("a restore ends at the stable end", _restore_to_stable_end, 1, ()),
-    Mutant("a takeover does not wait for stable offsets", _unstable_offsets, 1, ()),
-    Mutant("anybody's report counts", _any_token, 1, ()),
-    Mutant("a submit is accepted again", _submitted_again, 1, ()),
-    Mutant("the clock is wrong by twenty seconds", _fast_clock, 1, ()),
-    Mutant("a running job ignores cancels", _deaf_to_cancels, 1, ()),
-    Mutant("the local table is trusted without its tail", _local_table_trusted, 1, ()),
-    Mutant("a suspicious producer is not replaced", _late_ignored, 1, ()),
-    Mutant("an unknown outcome is taken for committed", _unknown_is_committed, 1, ()),
-    Mutant("an unknown outcome is taken for aborted", _unknown_is_aborted, 1, ()),
-    Mutant("leases never run out", _leases_for_ever, 1, ()),
-    Mutant("leases run out whatever is still to be read", _leases_without_barrier, 1, ()),
-    Mutant("ends are taken for met that were not", _end_skipped, 1, ()),
-    Mutant("retries are not counted", _retries_forgotten, 1, ()),
-    Mutant("a worker starts what was not confirmed", _started_unconfirmed, 1, ()),
-    Mutant("a worker sends no heartbeats", _no_heartbeats, 1, ()),
-    Mutant("an event is forgotten", _event_forgotten, 1, ()),
+    Mutant("offsets are sent outside of the transaction", _offsets_outside, 1, ("offsets with outputs",)),
+    Mutant("inputs are read uncommitted", _inputs_uncommitted, 1, (), _DEATHS),
+    Mutant("an aborted batch is not read again", _no_rewind, 1, (), _SLEEPS),
+    Mutant("offsets are sent without proof of membership", _no_proof, 1, (), _SLEEPS),
+    Mutant("rows are written outside of the transaction", _rows_outside, 1, ("BrokenPromiseError",)),
+    Mutant("a restore ends at the stable end", _restore_to_stable_end, 1, (), _DEATHS, _BLIND),
+    Mutant("anybody's report counts", _any_token, 1, (), Menu(worker_pauses=2, worker_cuts=2)),
+    Mutant("a submit is accepted again", _submitted_again, 1, ("revision contiguous",)),
+    Mutant("the clock is wrong by twenty seconds", _fast_clock, 1, ("never early",)),
+    Mutant("a running job ignores cancels", _deaf_to_cancels, 2, ("no command lost",)),
+    Mutant("the local table is trusted without its tail", _local_table_trusted, 1, ("BrokenPromiseError",)),
+    Mutant("a suspicious producer is not replaced", _late_ignored, 1, (), _LATE),
+    Mutant("an unknown outcome is taken for committed", _unknown_is_committed, 1, (), _CUTS, {"patience_ms": 1_000}),
+    Mutant("an unknown outcome is taken for aborted", _unknown_is_aborted, 1, (), _CUTS, {"patience_ms": 1_000}),
+    Mutant("leases never run out", _leases_for_ever, 1, ("all ends",), Menu(worker_kills=1)),
+    Mutant("leases run out whatever is still to be read", _leases_without_barrier, 1, (), _SLEEPS, {"max_batch": 1}),
+    Mutant("retries are not counted", _retries_forgotten, 1, ("all ends",)),
+    Mutant("a worker starts what was not confirmed", _started_unconfirmed, 1, ("runs what was confirmed, once",)),
+    Mutant("a worker sends no heartbeats", _no_heartbeats, 3, ("never twice at once",)),
+    Mutant("an event is forgotten", _event_forgotten, 1, ("revision contiguous",)),
+    Mutant("a takeover stops at the first disagreement", _stops_at_once, 1, (), _SLEEPS),
+    Mutant("a heartbeat after silence revives a lease", _lease_revived, 1, (), Menu(worker_cuts=4, kills=2)),
+    Mutant("an attempt that is over is claimed again", _past_forgotten, 1, (), _DEATHS, {"max_batch": 1}),
 )

@@ -202,7 +202,10 @@ class Fetcher:
         """A fetch that brought nothing: this is the end, as far as this reader may read."""
         if state.version != version or state.position != position or state.end_told == position:
             return
-        if position != self._bound(state) or self._process.cut_until > self._world.now:
+        if position != self._bound(state):
+            return
+        if self._process.cut_until > self._world.now:
+            self._world.at(self._process.cut_until + 1, lambda: self._empty(state, version, position))
             return
         self._process.background(lambda: self._tell_end(state, version, position))
 
