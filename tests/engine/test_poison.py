@@ -208,7 +208,7 @@ def test_a_key_as_large_as_a_record_leaves_room_for_its_letter(kafka: str, prefi
         producer.produce(here.topology.attempts.name, b"no Avro at all", key, 0)
         assert producer.flush() == 0
         here.submit(["after"])
-        here.until(lambda: here.events(JobSubmitted))
+        here.until(lambda: here.events(JobSubmitted) and letters(here))
 
         (letter,) = letters(here)
         assert letter.reason == "UNDECODABLE"

@@ -17,7 +17,7 @@ from mainspring.processors.engine.ports import Mark, Place
 __all__ = ["CommittedOffsets", "GroupOffsets"]
 
 _CALL_S = 3.0
-_STABLE_S = 0.2
+_STABLE_S = 0.15
 """How long a stable answer may take: the client asks again by itself while a transaction holds an offset."""
 _AT_ONCE = 8
 """Questions under way at a time: a takeover of many partitions asks for each."""
