@@ -5,7 +5,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -109,56 +108,63 @@ def is_put_aside(site: Site, topics: tuple[Topic, ...]) -> bool:
     return found >= wanted
 
 
-def test_a_broker_that_is_killed_twice_in_mid_load_costs_no_job(
-    broker: EmbeddedKafka, tmp_path: Path, report: Report
-) -> None:
-    with a_site(
-        broker.bootstrap, "restarted.", tmp_path, {"worker": {"lease_ms": 5_000, "heartbeat_ms": 1_000}}
-    ) as site:
+def test_a_broker_that_is_killed_twice_in_mid_load_costs_no_job(tmp_path: Path, report: Report) -> None:
+    copies = {"topics": {"replication": 3, "min_isr": 2}, "worker": {"lease_ms": 5_000, "heartbeat_ms": 1_000}}
+    with EmbeddedKafka(3, heap="384m") as brokers, a_site(brokers.bootstrap, "copied.", tmp_path, copies) as site:
         for name in ("s1", "s2"):
             site.scheduler(name)
         for name in ("w1", "w2"):
             site.worker(name)
         site.projector()
-        ids = quick_jobs(site, "quick", 2_000)
+        ids = quick_jobs(site, "quick", 1_500)
         naps = [Submission(jobs.nap.job(0.5), options=JobOptions(job_id=job_id)) for job_id in names("nap", 100)]
         site.client.submit_many(naps)
-        # They fall due while there is no broker.
-        late = [
-            Submission(jobs.quick.job(), options=JobOptions(job_id=job_id, delay=2.0)) for job_id in names("late", 5)
-        ]
-        ids += [str(each.options.job_id) for each in (*naps, *late) if each.options]
+        ids += names("nap", 100)
 
-        # when
-        site.until(lambda: site.board.completed >= 300, "300 jobs to complete")
-        site.client.submit_many(late)
-        due_s = time.time() + 2.0
-        broker.kill()
-        # What is submitted while it is away arrives when it is back.
-        with ThreadPoolExecutor(1) as pool:
-            meanwhile = pool.submit(quick_jobs, site, "meanwhile", 50)
-            site.until(lambda: time.time() > due_s, "the delayed jobs to be due")
-            broker.restart()
-            back_ms = time.time() * 1_000
-            ids += meanwhile.result(TIMEOUT_S)
-        before = site.board.completed
-        site.until(lambda: site.board.completed > before, "jobs to complete again")
-        broker.kill()
-        broker.restart()
+        # when one broker after the other dies in mid-load, and comes back once the others have gone on without it
+        for number in (1, 2):
+            site.until(lambda number=number: site.board.completed >= 300 * number, "jobs to complete")  # type: ignore[misc]
+            brokers.kill(number)
+            seen = site.board.completed
+            ids += quick_jobs(site, f"meanwhile-{number}", 50)
+            site.until(lambda seen=seen: site.board.completed >= seen + 100, "jobs to complete without it")  # type: ignore[misc]
+            brokers.restart(number)
         all_complete(site, ids, "every job to complete")
 
         # then
-        site.check()
-        started = [event for job_id in names("late", 5) for event in site.board.of(JobStarted, job_id)]
-        waited_ms = max(event.decided_at_ms for event in started) - back_ms
-        assert sorted({event.job_id for event in started}) == list(names("late", 5))
-        assert waited_ms < LEASE_AND_A_BIT_MS, "delayed jobs started long after the broker was back"
         assert site.ledger().begun_twice() == set()
         code, found = site.verify()
-        assert code == 0, found
+        assert code == 0, found["findings"]
+        assert found["jobs_by_status"] == {"COMPLETED": len(ids)}
+        report(f"{len(ids)} jobs, kill -9 of 2 of 3 brokers, one after the other: 0 lost")
+
+
+def test_delayed_jobs_that_fell_due_while_the_only_broker_restarted_start_when_it_is_back(
+    broker: EmbeddedKafka, tmp_path: Path, report: Report
+) -> None:
+    lease = {"worker": {"lease_ms": 5_000, "heartbeat_ms": 1_000}}
+    with a_site(broker.bootstrap, "restarted.", tmp_path, lease) as site:
+        site.scheduler("s1")
+        site.worker("w1")
+        ids = quick_jobs(site, "quick", 1_000)
+        site.until(lambda: site.board.completed >= 200, "200 jobs to complete")
+        late = list(names("late", 5))
+        site.client.submit_many(
+            [Submission(jobs.quick.job(), options=JobOptions(job_id=job_id, delay=0.3)) for job_id in late]
+        )
+
+        # when
+        broker.restart()
+        back_ms = time.time() * 1_000
+        all_complete(site, [*ids, *late], "every job to complete")
+
+        # then
+        waited_ms = max(event.decided_at_ms for job_id in late for event in site.board.of(JobStarted, job_id)) - back_ms
+        assert waited_ms < LEASE_AND_A_BIT_MS
+        code, found = site.verify("--no-view")
+        assert code == 0, found["findings"]
         report(
-            f"{len(ids)} jobs, 2 kill -9 of the broker: 0 lost; "
-            f"delayed ones started {waited_ms:.0f} ms after it was back"
+            f"5 jobs fell due while the only broker restarted: started within {max(waited_ms, 0):.0f} ms of its return"
         )
 
 
@@ -171,7 +177,7 @@ def test_short_jobs_go_on_elsewhere_while_long_ones_hold_every_slot_of_a_worker(
         long = list(names("long", 8))
         site.client.submit_many([Submission(jobs.nap.job(600.0), options=JobOptions(job_id=job_id)) for job_id in long])
         site.until(lambda: set(long) <= set(site.board.running), "every slot to be held")
-        site.worker("free", slots=8)
+        site.worker("free", slots=32)
         short = quick_jobs(site, "first", 1)
         all_complete(site, short, "the free worker to take offers")
 
