@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from structlog.testing import capture_logs
 
+from mainspring.processors.engine import takeover
 from mainspring.processors.engine.tables.rocks import RocksTables
 from mainspring.schemas import JobCompleted, JobStarted, JobSubmitted
 from tests.engine.fake_worker import FakeWorker
@@ -115,6 +117,35 @@ def test_rows_that_were_committed_behind_a_dead_owners_open_transaction_are_rest
         here.helpers.append(FakeWorker(here.connection, here.topology))
         here.until(lambda: len(here.events(JobCompleted)) == len(JOBS))
         assert len(here.all_events()) == 3 * len(JOBS)
+
+
+def test_a_transaction_in_the_changelog_that_never_ends_is_told_with_the_command_that_ends_it(
+    kafka: str, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(takeover, "HANGS_AFTER_MS", 1_000)
+    with installation(kafka, prefix, partitions=1) as here:
+        first = here.engine("first")
+        here.ready()
+        here.submit(JOBS)
+        here.until(lambda: len(here.events(JobSubmitted)) == len(JOBS))
+        here.drop(first)
+        # Nobody knows its name, so nobody can end it.
+        options = {"transactional.id": f"{prefix}forgotten", "transaction.timeout.ms": 60_000}
+        forgotten = Producer(here.connection.producer_config(**options))
+        forgotten.init_transactions(10)
+        forgotten.begin_transaction()
+        forgotten.produce(here.topology.scheduler_changelog.name, b"never committed", b"Jghost", 0)
+        forgotten.flush()
+        topic = here.topology.scheduler_changelog.name
+
+        with capture_logs() as lines:
+            here.engine("heir")
+            here.until(lambda: [line for line in lines if line["log_level"] == "error"], "an error in the log")
+
+        (line,) = (line for line in lines if line["log_level"] == "error")
+        assert f"abort --topic {topic} --partition 0 --start-offset {line['offset']}`" in line["hint"]
+        forgotten.abort_transaction(10)
+        here.ready()
 
 
 def test_a_dead_owner_is_shut_out_by_the_name_it_left_long_before_its_transaction_times_out(

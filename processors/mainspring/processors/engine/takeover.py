@@ -23,10 +23,13 @@ from mainspring.processors.engine.program import Position, Program
 from mainspring.processors.engine.tables import Table, Tables
 from mainspring.telemetry import get_logger
 
-__all__ = ["FENCE_AFTER_MS", "Takeover", "TakeoverContext", "owner_mark"]
+__all__ = ["FENCE_AFTER_MS", "HANGS_AFTER_MS", "Takeover", "TakeoverContext", "owner_mark"]
 
 FENCE_AFTER_MS = 500
 """A living owner's transaction is over by then; a dead one's would hold everybody up until it times out."""
+
+HANGS_AFTER_MS = 30_000
+"""No transaction of ours lives so long: its time-out has passed, and the broker has looked for such several times."""
 
 _RETRY_MS = 30
 _NEW = "#new"
@@ -76,6 +79,7 @@ class Takeover:
         self._is_reading = False
         self._stuck_since_ms: int | None = None
         self._fenced = False
+        self._has_said_hangs = False
         self._retry_at_ms = now.mono_ms
         self._has_rows = False
         self._doubted: tuple[dict[Place, Mark | None], int] | None = None
@@ -206,9 +210,11 @@ class Takeover:
 
     def _restore(self, now: Now) -> bool:
         if self._reached < self._end:
-            stuck = self._stuck_since_ms
-            if stuck is not None and now.mono_ms - stuck >= FENCE_AFTER_MS and not self._fenced:
+            stuck_ms = 0 if self._stuck_since_ms is None else now.mono_ms - self._stuck_since_ms
+            if stuck_ms >= FENCE_AFTER_MS and not self._fenced:
                 self._fence(self._marks)
+            if stuck_ms >= HANGS_AFTER_MS and not self._has_said_hangs:
+                self._say_that_it_hangs()
             return False
         self._stop_reading()
         if self.table is not None:
@@ -223,6 +229,18 @@ class Takeover:
                 return True
         self._step = self._ask_claim if self._claims else self._finish
         return True
+
+    def _say_that_it_hangs(self) -> None:
+        self._has_said_hangs = True
+        topic, number = self._changelog
+        place = f"--topic {topic} --partition {number} --start-offset {self._reached}"
+        _log.error(
+            "a transaction in the changelog does not end, and nobody can decide for the partition until it does",
+            partition=number,
+            offset=self._reached,
+            why="its producer is gone and the broker has forgotten it; KAFKA-20734 does that to brokers without copies",
+            hint=f"`kafka-transactions.sh --bootstrap-server … abort {place}` ends it; `find-hanging` shows where else",
+        )
 
     def _may_be_outdated(self) -> bool:
         """Whether what was found may fit together after another look.
