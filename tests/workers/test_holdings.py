@@ -279,6 +279,22 @@ def test_an_unanswered_claim_gives_its_slot_away_and_runs_when_it_can() -> None:
     assert set(desk.executor.begun) == {"a"}
 
 
+def test_an_attempt_that_was_confirmed_late_runs_when_the_slot_comes_free_by_a_refusal() -> None:
+    # given a claim whose slot was given away to another claim before its own answer came
+    desk = Desk(slots=1, lease_ms=60_000)
+    desk.offer("a", now=0.0)
+    desk.offer("b", now=4.9)
+    desk.holdings.tick(5.0)
+    desk.confirm("a", now=5.1)
+    assert desk.executor.running == 0
+
+    # when the other claim is refused, and nothing runs whose end could free a slot
+    desk.holdings.refused("b", 1, now=5.2)
+
+    # then
+    assert set(desk.executor.begun) == {"a"}
+
+
 def test_what_is_out_of_lease_is_stopped_once() -> None:
     desk = Desk()
     desk.offer("a", now=0.0)

@@ -175,7 +175,6 @@ class Holdings:
                 if output is not None:
                     self._send("logs", self._reporter.output(attempt, output))
         if freed:
-            self._run_late()
             self._fill(now, free_slot=False)
 
     def tick(self, now: float) -> None:
@@ -225,6 +224,8 @@ class Holdings:
     # What follows.
 
     def _fill(self, now: float, *, free_slot: bool) -> None:
+        # However a slot has come free: by an end, or because a claim was refused or given up.
+        self._run_late()
         free = self.free
         if free <= 0 or not len(self._book) or self.draining:
             return
