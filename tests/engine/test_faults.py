@@ -1,8 +1,13 @@
 """What goes wrong around a transaction, injected at the ports of a real broker."""
 
+import threading
+from typing import Any
+
 import pytest
+from confluent_kafka import Producer
 
 from mainspring.processors.engine.errors import FatalKafkaError, FaultKind
+from mainspring.processors.engine.kafka import output
 from mainspring.schemas import JobCompleted, JobSubmitted
 from tests.engine.fake_worker import FakeWorker
 from tests.engine.faults import Faults, failing, faulty
@@ -84,6 +89,36 @@ def test_an_abort_that_breaks_the_producer_costs_a_producer_and_nothing_else(kaf
         here.submit(JOBS)
         here.until(lambda: len(here.events(JobCompleted)) == len(JOBS))
 
+        assert faults.calls.count("abort") == 1
+        assert_each_lived_once(here)
+
+
+def test_a_call_that_the_client_library_never_comes_back_from_costs_a_producer_and_nothing_else(
+    kafka: str, prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    never = threading.Event()
+    hung: list[str] = []
+
+    class Hanging(Producer):
+        def send_offsets_to_transaction(self, *arguments: Any) -> None:
+            if not hung:
+                hung.append("here")
+                never.wait()
+            super().send_offsets_to_transaction(*arguments)
+
+    monkeypatch.setattr(output, "Producer", Hanging)
+    monkeypatch.setattr(output, "_STUCK_S", -4.5)
+    with installation(kafka, prefix) as here:
+        faults = Faults()
+        here.engine(kafka=faulty(here.connection, here.topology, faults))
+        here.helpers.append(FakeWorker(here.connection, here.topology))
+        here.ready()
+
+        here.submit(JOBS)
+        here.until(lambda: len(here.events(JobCompleted)) == len(JOBS))
+        never.set()
+
+        assert hung
         assert faults.calls.count("abort") == 1
         assert_each_lived_once(here)
 

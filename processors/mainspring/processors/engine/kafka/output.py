@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -10,6 +11,7 @@ from mainspring.processors.engine.errors import FaultKind, TransactionError
 from mainspring.processors.engine.kafka.consumers import positions
 from mainspring.processors.engine.kafka.faults import RECORD_CODES, fault_of
 from mainspring.processors.engine.kafka.logs import LibraryLog, library_logger
+from mainspring.processors.engine.kafka.timed import TimedCalls
 from mainspring.processors.engine.ports import GroupMetadata, Mark, Place, Produce
 
 __all__ = ["KafkaOutput"]
@@ -18,6 +20,8 @@ R = TypeVar("R")
 
 
 _CALL_S = 5.0
+_STUCK_S = 2.0
+"""How much longer than it was given a call may take before it counts as one that never comes back."""
 _LOST_LINK = ("FAIL", "REQTMOUT")
 
 
@@ -30,6 +34,8 @@ class KafkaOutput:
         self.transactional_id = transactional_id
         self.noted: dict[Place, int] = {}
         self._failed: KafkaError | None = None
+        self._stuck = False
+        self._timed = TimedCalls(f"offsets of {transactional_id}")
         self._links = _LinkLog(transactional_id)
         self._producer = Producer(config, logger=self._links.logger)
         self.trace(on=False)
@@ -69,12 +75,20 @@ class KafkaOutput:
             raise TransactionError(FaultKind.ABORT, "FLUSH", f"{left} records were not acknowledged within {_CALL_S} s")
 
     def send_offsets(self, marks: Mapping[Place, Mark], group: GroupMetadata) -> None:
-        self._call(self._producer.send_offsets_to_transaction, positions(marks), group, _CALL_S)
+        # The client library keeps to no timeout here when the group's coordinator went and came back (librdkafka#5456).
+        send = partial(self._producer.send_offsets_to_transaction, positions(marks), group, _CALL_S)
+        try:
+            self._call(self._timed.run, send, _CALL_S + _STUCK_S)
+        except TimeoutError as error:
+            self._stuck = True
+            raise TransactionError(FaultKind.ABORT, "STUCK", "sending the offsets never ended") from error
 
     def commit(self) -> None:
         self._call(self._producer.commit_transaction, _CALL_S)
 
     def abort(self) -> None:
+        if self._stuck:
+            raise TransactionError(FaultKind.UNKNOWN, "STUCK", "a call that never ended holds this producer")
         self._call(self._producer.abort_transaction, _CALL_S)
 
     def is_suspect(self) -> bool:
@@ -85,6 +99,7 @@ class KafkaOutput:
         # Not the client library's `close`: it would abort what is open and wait for the broker's answer for ever.
         # Nothing is open here, or another producer of the same id has ended it. To let go of it is enough.
         self.produce = _produce_nothing
+        self._timed.close()
         del self._producer
 
     def _produce_traced(self, topic: str, value: bytes | None, key: bytes | None, partition: int, /) -> None:
