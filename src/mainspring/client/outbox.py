@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,7 +96,7 @@ class Outbox:
             thread = self._thread
         if thread is not None:
             thread.join()
-        self._producer.close()
+        _let_go(self._producer)
 
     def _serve(self) -> None:
         while True:
@@ -149,4 +150,10 @@ class BulkOutbox:
         """Refuse further calls, after the running one."""
         with self._lock:
             self._closed = True
-            self._producer.close()
+            _let_go(self._producer)
+
+
+def _let_go(producer: Producer) -> None:
+    # Every command has had its answer by now: what breaks a producer that is let go concerns nobody.
+    with suppress(KafkaException):
+        producer.close()
