@@ -1,0 +1,48 @@
+"""How many, how long and how far anything about time may be, each with its reason. `checks` has the checks."""
+
+from typing import Final
+
+from mainspring.schemas.bounds import DELAY_MAX_MS
+
+__all__ = [
+    "CALENDARS_MAX",
+    "CALENDAR_DATES_MAX",
+    "CALENDAR_NAME_MAX_CHARS",
+    "EXCLUDED_DAYS_MAX",
+    "EXPRESSION_MAX_CHARS",
+    "FRACTION_MS",
+    "INTERVAL_MAX_MS",
+    "INTERVAL_MIN_MS",
+    "JITTER_MAX_MS",
+    "RULES_MAX",
+]
+
+RULES_MAX: Final = 32
+"""Rules, and exclusions, of one schedule. Each is asked for every occurrence."""
+
+EXPRESSION_MAX_CHARS: Final = 512
+"""Room for a list of every minute and every second."""
+
+INTERVAL_MIN_MS: Final = 100
+"""Below, a job's own way through the system takes longer than the interval."""
+
+INTERVAL_MAX_MS: Final = DELAY_MAX_MS
+"""Ten years, as for any delay."""
+
+FRACTION_MS: Final = 100
+"""Where an interval is combined with anything else it is a multiple of this, so that what coincides is counted fast."""
+
+JITTER_MAX_MS: Final = 86_400_000
+"""A day: more is another schedule."""
+
+CALENDARS_MAX: Final = 16
+"""Calendars of one schedule."""
+
+CALENDAR_DATES_MAX: Final = 2_000
+"""Dates of one calendar: fifty years of forty holidays. They travel with every version of the schedule."""
+
+CALENDAR_NAME_MAX_CHARS: Final = 128
+"""A label, as a tag is."""
+
+EXCLUDED_DAYS_MAX: Final = 4_000
+"""Days on which all is excluded that a search passes before it gives up: eleven years of a daily schedule."""

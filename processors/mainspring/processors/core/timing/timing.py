@@ -1,0 +1,108 @@
+"""When a schedule fires: its occurrences, each with its nominal instant and the instant it is fired at."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from typing import Final
+
+from mainspring.processors.core.timing.plan import Plan, plan_of
+from mainspring.processors.core.timing.words import describe
+from mainspring.schemas.schedule import ScheduleTiming
+
+__all__ = ["Occurrence", "Occurrences", "Timing", "instant_text", "occurrence_id"]
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrence:
+    """One planned time of a schedule, in epoch milliseconds UTC."""
+
+    nominal_ms: int
+    """As the rules say; it names the occurrence."""
+    fire_at_ms: int
+    """With the jitter: not before the nominal instant, and before the next one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrences:
+    """Those of a range, oldest first, as far as they were asked for."""
+
+    occurrences: tuple[Occurrence, ...]
+    has_more: bool
+    """Whether the range has more of them."""
+
+
+class Timing:
+    """The occurrences of one definition, which `check_timing` has passed.
+
+    Pure: equal arguments give equal occurrences in every process with the same `tzdata_version()`. All instants are
+    epoch milliseconds UTC. `created_ms` anchors intervals that have no anchor. Raises CronError or UnknownZoneError for
+    a definition that does not pass here, such as a zone that only a newer tz database knows.
+    """
+
+    __slots__ = ("_plan", "_schedule_id", "_timing")
+
+    def __init__(self, timing: ScheduleTiming, schedule_id: str, created_ms: int) -> None:
+        self._timing = timing
+        self._schedule_id = schedule_id
+        self._plan: Plan = plan_of(timing, created_ms)
+
+    def next_after(self, after_ms: int) -> Occurrence | None:
+        """The first occurrence that is nominally strictly later; None: there will never be one again."""
+        nominal_ms = self._plan.next_after(after_ms)
+        return None if nominal_ms is None else self._occurrence(nominal_ms)
+
+    def between(self, after_ms: int, until_ms: int, limit: int) -> Occurrences:
+        """The first `limit` occurrences in (after, until] by their nominal instants, oldest first."""
+        found: list[Occurrence] = []
+        nominal_ms = self._plan.next_after(after_ms)
+        while nominal_ms is not None and nominal_ms <= until_ms:
+            if len(found) >= limit:
+                return Occurrences(occurrences=tuple(found), has_more=True)
+            next_ms = self._plan.next_after(nominal_ms)
+            found.append(self._jittered(nominal_ms, next_ms))
+            nominal_ms = next_ms
+        return Occurrences(occurrences=tuple(found), has_more=False)
+
+    def latest(self, after_ms: int, until_ms: int) -> tuple[Occurrence | None, int]:
+        """The last occurrence in (after, until], and how many there are before it in the range.
+
+        A lone interval costs a division, anything else some microseconds for each day of the range.
+        """
+        nominal_ms, count = self._plan.span(after_ms, until_ms)
+        return (None, 0) if nominal_ms is None else (self._occurrence(nominal_ms), count - 1)
+
+    def describe(self) -> str:
+        """The rules in words: `At 02:30, Monday to Friday, Europe/Berlin`."""
+        return describe(self._timing)
+
+    def _occurrence(self, nominal_ms: int) -> Occurrence:
+        next_ms = self._plan.next_after(nominal_ms) if self._timing.jitter_ms else None
+        return self._jittered(nominal_ms, next_ms)
+
+    def _jittered(self, nominal_ms: int, next_ms: int | None) -> Occurrence:
+        room_ms = self._timing.jitter_ms
+        if next_ms is not None:
+            room_ms = min(room_ms, next_ms - nominal_ms)
+        fire_at_ms = nominal_ms + _spread(self._schedule_id, nominal_ms, room_ms)
+        return Occurrence(nominal_ms=nominal_ms, fire_at_ms=fire_at_ms)
+
+
+def occurrence_id(schedule_id: str, nominal_ms: int) -> str:
+    """The id of the job that an occurrence fires: `backup@2026-12-24T01:30:00Z`, with milliseconds if there are any."""
+    return f"{schedule_id}@{instant_text(nominal_ms)}"
+
+
+def instant_text(instant_ms: int) -> str:
+    """An instant in ISO 8601, UTC, with milliseconds only where there are any."""
+    text = (_EPOCH + timedelta(milliseconds=instant_ms)).replace(tzinfo=None)
+    return text.isoformat(timespec="milliseconds" if instant_ms % 1_000 else "seconds") + "Z"
+
+
+def _spread(schedule_id: str, nominal_ms: int, room_ms: int) -> int:
+    """A number from 0 up to `room_ms`, the same for the same occurrence for ever."""
+    if room_ms <= 1:
+        return 0
+    digest = blake2b(f"{schedule_id}@{nominal_ms}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") * room_ms >> 64
