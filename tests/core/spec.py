@@ -20,7 +20,7 @@ from mainspring.schemas.codes import DeclineReason, ReleaseReason
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
 from mainspring.schemas.common import AttemptError, Cause, CauseSource, HeldAttempt, JobStatus
 from mainspring.schemas.job import JobSpec
-from mainspring.schemas.records import Event, Record, Signal
+from mainspring.schemas.records import JobEvent, Record, Signal
 from mainspring.schemas.tables import JobState
 from mainspring.schemas.work import WorkOffered
 
@@ -67,7 +67,7 @@ class Partition:
     now: Now = field(default_factory=lambda: Now(NOON, START_MONO))
     rows: MemoryRows = field(default_factory=MemoryRows)
     last: Output = field(default_factory=Output)
-    events: list[Event] = field(default_factory=list)
+    events: list[JobEvent] = field(default_factory=list)
     offers: list[WorkOffered] = field(default_factory=list)
     signals: list[Signal] = field(default_factory=list)
     core: PartitionCore = field(init=False)
@@ -258,6 +258,6 @@ class Partition:
         assert isinstance(signal, kind), signal
         return signal
 
-    def names(self, select: Callable[[Event], bool] = lambda _: True) -> list[str]:
+    def names(self, select: Callable[[JobEvent], bool] = lambda _: True) -> list[str]:
         """The types of all events so far."""
         return [type(each).__name__ for each in self.events if select(each)]

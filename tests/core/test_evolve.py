@@ -7,12 +7,12 @@ import pytest
 from mainspring.processors.core.errors import IllegalTransitionError, OrphanEventError, RevisionGapError
 from mainspring.processors.core.job.evolve import NOT_OFFERED, evolve, fold, with_dispatch
 from mainspring.schemas.common import JobStatus
-from mainspring.schemas.records import EVENT_TYPES, Event
+from mainspring.schemas.records import JOB_EVENT_TYPES, JobEvent
 from mainspring.schemas.tables import Dispatch
 from tests.core.spec import Partition
 
 
-def all_events() -> list[Event]:
+def all_events() -> list[JobEvent]:
     """The events of a few jobs which together are of every type."""
     partition = Partition()
     partition.submit(max_retries=1, retry_base_delay_ms=0).start().fail().start().time_out()
@@ -34,7 +34,7 @@ def test_the_events_of_every_type_fold_to_the_row_of_their_job() -> None:
 
 
 def test_the_sample_has_an_event_of_every_type() -> None:
-    assert {type(event) for event in all_events()} == EVENT_TYPES
+    assert {type(event) for event in all_events()} == JOB_EVENT_TYPES
 
 
 def test_an_event_that_skips_a_revision_is_refused() -> None:

@@ -13,7 +13,7 @@ from mainspring.processors.core.job.transitions import TERMINAL
 from mainspring.schemas.codes import DeclineReason
 from mainspring.schemas.common import JobStatus, Priority
 from mainspring.schemas.events import JobStarted
-from mainspring.schemas.records import Event
+from mainspring.schemas.records import JobEvent
 from mainspring.schemas.signals import StartConfirmed
 from mainspring.schemas.tables import JobState
 from tests.core.spec import Partition
@@ -66,7 +66,7 @@ class PartitionMachine(RuleBasedStateMachine):
         self.model: dict[str, Job] = {}
         self.finished: dict[str, JobState] = {}
         self.checked = 0
-        self.by_job: dict[str, list[Event]] = {}
+        self.by_job: dict[str, list[JobEvent]] = {}
         self.confirmed: dict[tuple[str, int], str] = {}
         self.commands = 0
 

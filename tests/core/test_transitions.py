@@ -7,7 +7,7 @@ import pytest
 from mainspring.processors.core.errors import IllegalTransitionError
 from mainspring.processors.core.job.transitions import EDGES, RECORDS_ONLY, STAYS, TERMINAL, apply_edge, is_terminal
 from mainspring.schemas.common import JobStatus
-from mainspring.schemas.records import EVENT_TYPES
+from mainspring.schemas.records import JOB_EVENT_TYPES
 
 ALLOWED = {
     "PENDING": {"RUNNING", "CANCELLED"},
@@ -40,10 +40,10 @@ def test_events_that_stay_do_stay() -> None:
 
 
 def test_every_event_of_the_language_is_in_the_table_or_changes_nothing() -> None:
-    assert {event for _, event in [*EDGES, *STAYS]} | RECORDS_ONLY == EVENT_TYPES
+    assert {event for _, event in [*EDGES, *STAYS]} | RECORDS_ONLY == JOB_EVENT_TYPES
 
 
-@pytest.mark.parametrize(("status", "event"), sorted(product([None, *JobStatus], EVENT_TYPES), key=str))
+@pytest.mark.parametrize(("status", "event"), sorted(product([None, *JobStatus], JOB_EVENT_TYPES), key=str))
 def test_what_is_not_in_the_table_is_refused_loudly(status: JobStatus | None, event: type[object]) -> None:
     expected = {**EDGES, **STAYS}.get((status, event))
     if expected is not None:

@@ -17,7 +17,7 @@ from mainspring.schemas.events import (
     JobSubmitted,
     JobTimedOut,
 )
-from mainspring.schemas.records import Event
+from mainspring.schemas.records import JobEvent
 
 __all__ = ["NOON_MS", "ended", "retried", "right_life", "started", "story_of", "submitted"]
 
@@ -72,7 +72,7 @@ def retried(planned: Planned, attempt: int, reason: RetryReason) -> JobRetrySche
     )
 
 
-def ended(planned: Planned, attempt: int, status: JobStatus | None = None, result: object = None) -> Event:
+def ended(planned: Planned, attempt: int, status: JobStatus | None = None, result: object = None) -> JobEvent:
     """The end that the plan wants, or another."""
     expected = planned.expected
     head: dict[str, Any] = {**_HEAD, "job_id": planned.job_id, "decided_at_ms": NOON_MS + 30_000, "attempt": attempt}
@@ -95,9 +95,9 @@ def ended(planned: Planned, attempt: int, status: JobStatus | None = None, resul
             )
 
 
-def right_life(planned: Planned) -> list[Event]:
+def right_life(planned: Planned) -> list[JobEvent]:
     """A life that ends as the plan wants."""
-    life: list[Event] = [submitted(planned)]
+    life: list[JobEvent] = [submitted(planned)]
     attempts = planned.expected.attempts
     for attempt in range(1, attempts + 1):
         life.append(started(planned, attempt))
@@ -106,7 +106,7 @@ def right_life(planned: Planned) -> list[Event]:
     return [*life, ended(planned, attempts)]
 
 
-def story_of(life: list[Event]) -> Story:
+def story_of(life: list[JobEvent]) -> Story:
     story = Story(job_id=life[0].job_id)
     for event in life:
         story = tell(story, event)

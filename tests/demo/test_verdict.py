@@ -6,7 +6,7 @@ from mainspring.cli.demo.plan import Planned, make_plan
 from mainspring.cli.demo.verdict import judge
 from mainspring.schemas.codes import RetryReason
 from mainspring.schemas.common import JobStatus
-from mainspring.schemas.records import Event
+from mainspring.schemas.records import JobEvent
 from tests.demo.lives import ended, retried, right_life, started, story_of, submitted
 
 PLAN = make_plan()
@@ -15,7 +15,7 @@ EMAIL = BY_ID["email-01"]
 ONE_OF_EACH = list({planned.kind: planned for planned in PLAN}.values())
 
 
-def _differences(planned: Planned, life: list[Event]) -> str:
+def _differences(planned: Planned, life: list[JobEvent]) -> str:
     (verdict,), _ = judge((planned,), {planned.job_id: story_of(life)})
     assert verdict.is_right == (not verdict.differences)
     return "; ".join(verdict.differences)
@@ -44,7 +44,7 @@ def test_a_life_without_an_end_and_one_with_two_are_seen(planned: Planned) -> No
 
 
 def test_attempts_lost_with_a_worker_come_on_top_of_those_planned() -> None:
-    life: list[Event] = [
+    life: list[JobEvent] = [
         submitted(EMAIL),
         started(EMAIL, 1),
         retried(EMAIL, 1, RetryReason.LOST),
@@ -57,7 +57,7 @@ def test_attempts_lost_with_a_worker_come_on_top_of_those_planned() -> None:
 
 
 def test_an_attempt_too_many_is_seen() -> None:
-    life: list[Event] = [
+    life: list[JobEvent] = [
         submitted(EMAIL),
         started(EMAIL, 1),
         retried(EMAIL, 1, RetryReason.FAILED),
@@ -72,7 +72,7 @@ def test_an_attempt_too_many_is_seen() -> None:
 def test_a_handler_that_goes_by_the_number_of_the_attempt_is_right_whichever_attempt_is_lost(lost: int) -> None:
     payment = BY_ID["payment-01"]
     last = 4 if lost == 3 else 3
-    life: list[Event] = [submitted(payment)]
+    life: list[JobEvent] = [submitted(payment)]
     for attempt in range(1, last):
         reason = RetryReason.LOST if attempt == lost else RetryReason.FAILED
         life += [started(payment, attempt), retried(payment, attempt, reason)]
@@ -82,7 +82,7 @@ def test_a_handler_that_goes_by_the_number_of_the_attempt_is_right_whichever_att
 
 def test_a_handler_that_goes_by_the_number_of_the_attempt_cannot_succeed_sooner() -> None:
     payment = BY_ID["payment-01"]
-    life: list[Event] = [
+    life: list[JobEvent] = [
         submitted(payment),
         started(payment, 1),
         retried(payment, 1, RetryReason.FAILED),

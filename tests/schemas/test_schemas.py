@@ -1,6 +1,8 @@
 """Schema files, dataclasses and the lock say the same."""
 
 import dataclasses
+import functools
+import operator
 import types
 import typing
 from dataclasses import MISSING, replace
@@ -41,11 +43,13 @@ def named_types(kind: AvroType) -> typing.Iterator[dict[str, Any]]:
 def python_type(kind: AvroType) -> Any:
     """The annotation that a field of this Avro type must have."""
     if isinstance(kind, list):
-        assert kind[0] == "null", "a union of the language begins with null"
+        if kind[0] != "null":
+            assert all(python_type(each) in PARTS.values() for each in kind), "a union without null is one of records"
+            return functools.reduce(operator.or_, map(python_type, kind))
         assert len(kind) == 2
         return python_type(kind[1]) | None
     if isinstance(kind, str):
-        return PRIMITIVES[kind]
+        return PRIMITIVES.get(kind) or class_of(kind)
     if kind["type"] == "array":
         return tuple.__class_getitem__((python_type(kind["items"]), ...))
     return class_of(kind["name"])

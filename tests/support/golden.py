@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mainspring.schemas import Codec
-from mainspring.schemas.avro_types import AvroType, SchemaFile, newest
+from mainspring.schemas.avro_types import AvroType, SchemaFile, inlined, newest
 from mainspring.schemas.records import ENUMS, class_of
 from tests.support.avro import to_plain
 
@@ -36,7 +36,7 @@ def values_of(record: Any) -> Any:
 def example(kind: AvroType, name: str, number: int) -> Any:
     """A value that tells its field: text with its name, numbers by its place; every optional field is there."""
     if isinstance(kind, list):
-        return example(kind[1], name, number)
+        return example(kind[1 if kind[0] == "null" else number % len(kind)], name, number)
     if isinstance(kind, str):
         plain = {"string": f"{name} é 😀", "bytes": name.encode() + b"\x00\xff", "boolean": True, "double": 0.25}
         if kind in plain:
@@ -55,7 +55,7 @@ def _add_missing() -> None:
     for file in newest().values():
         if golden_path(file).exists():
             continue
-        record = example(file.schema, file.record, 0)
+        record = example(inlined(file.schema), file.record, 0)
         body = Codec.embedded().encode(record)[5:].hex()
         lines = [body[start : start + 100] for start in range(0, len(body), 100)]
         text = json.dumps({"values": values_of(record), "body": lines}, indent=2, ensure_ascii=False)

@@ -9,7 +9,7 @@ from mainspring.processors.projector.database import open_writer, parse_url, sin
 from mainspring.processors.projector.fold import Placed, fold_batch
 from mainspring.processors.projector.retention import apply_retention
 from mainspring.processors.projector.store import Position, ViewStore
-from mainspring.schemas import EVENT_TYPES, Codec, CommandRejected, ReportRefused
+from mainspring.schemas import JOB_EVENT_TYPES, Codec, CommandRejected, ReportRefused
 from tests.support.synthetic_log import MemoryLog
 
 
@@ -22,8 +22,8 @@ def placed_events(log: MemoryLog, codec: Codec, partition: int) -> list[Placed]:
         for raw in batch:
             assert raw.value is not None
             event = codec.decode(raw.value)
-            assert type(event) in EVENT_TYPES
-            found.append(Placed(event=event, partition=partition, offset=raw.offset))  # type: ignore[arg-type]  # EVENT_TYPES holds the members of Event
+            assert type(event) in JOB_EVENT_TYPES
+            found.append(Placed(event=event, partition=partition, offset=raw.offset))  # type: ignore[arg-type]  # JOB_EVENT_TYPES holds the members of JobEvent
     return found
 
 

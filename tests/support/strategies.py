@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from mainspring.schemas import JobSpec, Priority, Record, SubmitJob, bounds
-from mainspring.schemas.avro_types import AvroType, newest
+from mainspring.schemas.avro_types import AvroType, inlined, newest
 from mainspring.schemas.records import ENUMS, RECORDS, class_of
 
 __all__ = ["any_record", "ids", "records", "specs", "submits"]
@@ -32,7 +32,7 @@ _PRIMITIVES: dict[str, SearchStrategy[Any]] = {
 
 def records(kind: type[Any]) -> SearchStrategy[Any]:
     """Records of one class with any value that its schema can hold (but NaN, which equals nothing), sensible or not."""
-    return _values(newest()[kind.__name__].schema)
+    return _values(inlined(newest()[kind.__name__].schema))
 
 
 def any_record() -> SearchStrategy[Record]:
@@ -44,7 +44,7 @@ def _values(kind: AvroType) -> SearchStrategy[Any]:
     if isinstance(kind, str):
         return _PRIMITIVES[kind]
     if isinstance(kind, list):
-        return st.none() | _values(kind[1])
+        return st.none() | _values(kind[1]) if kind[0] == "null" else st.one_of(*map(_values, kind))
     if kind["type"] == "array":
         return st.lists(_values(kind["items"]), max_size=5).map(tuple)
     if kind["type"] == "enum":

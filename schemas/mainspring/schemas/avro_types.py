@@ -8,7 +8,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-__all__ = ["NAMESPACE", "AvroType", "SchemaFile", "newest", "schema_files"]
+__all__ = ["NAMESPACE", "AvroType", "SchemaFile", "inlined", "newest", "schema_files"]
 
 AvroType: TypeAlias = str | list[Any] | dict[str, Any]
 """An Avro type as JSON has it: a name, a union, or a complex type."""
@@ -60,3 +60,24 @@ def _read(group: str, name: str, text: str) -> SchemaFile:
 def newest() -> Mapping[str, SchemaFile]:
     """The newest version of each record's schema, by record name: the one that is written."""
     return MappingProxyType({file.record: file for file in schema_files()})
+
+
+def inlined(schema: dict[str, Any]) -> dict[str, Any]:
+    """A schema in which every named type stands in full wherever it occurs; Avro has it in full at its first place."""
+    named: dict[str, Any] = {}
+
+    def expand(kind: Any) -> Any:
+        if isinstance(kind, list):
+            return [expand(each) for each in kind]
+        if isinstance(kind, str):
+            return named.get(kind, kind)
+        if kind["type"] == "array":
+            return {**kind, "items": expand(kind["items"])}
+        if kind["type"] == "record":
+            kind = {**kind, "fields": [{**field, "type": expand(field["type"])} for field in kind["fields"]]}
+        if "name" in kind:
+            named[kind["name"]] = kind
+        return kind
+
+    expanded: dict[str, Any] = expand(schema)
+    return expanded

@@ -1,7 +1,12 @@
 """How large and how long anything may be, each with its reason. `limits` has the checks."""
 
 __all__ = [
+    "ACTIVE_INSTANCES_MAX",
     "ACTOR_MAX_CHARS",
+    "BACKFILLS_MAX",
+    "BACKFILL_MAX",
+    "BUFFER_MAX",
+    "CATCH_UP_WINDOW_MAX_MS",
     "CONTENT_TYPE_MAX_CHARS",
     "DELAY_MAX_MS",
     "ERROR_MESSAGE_MAX_CHARS",
@@ -21,6 +26,9 @@ __all__ = [
     "RESULT_MAX_BYTES",
     "RETRIES_MAX",
     "RETRY_DELAY_MAX_MS",
+    "RUNS_MAX",
+    "SCHEDULE_ID_MAX_CHARS",
+    "SCHEDULE_NOTE_MAX_CHARS",
     "TAGS_MAX",
     "TAG_MAX_CHARS",
     "TENANT_MAX_CHARS",
@@ -106,3 +114,27 @@ EVIDENCE_MAX_BYTES = 16 * 1024
 
 LOG_MAX_BYTES = 64 * 1024
 """Captured output of one attempt."""
+
+SCHEDULE_ID_MAX_CHARS = 200
+"""The ids of its jobs and the command ids of their submits are made from it, and shall fit into `ID_MAX_CHARS`."""
+
+SCHEDULE_NOTE_MAX_CHARS = 1024
+"""What a schedule is for, or why it is paused."""
+
+BUFFER_MAX = 10_000
+"""Occurrences that may wait for an instance to end."""
+
+RUNS_MAX = 1_000_000_000
+"""A run a second for thirty years."""
+
+CATCH_UP_WINDOW_MAX_MS = 366 * _DAY_MS
+"""A year: what is missed for longer is hardly wanted any more."""
+
+BACKFILL_MAX = 100_000
+"""Occurrences of one backfill; the range of a larger one is divided by whoever wants it."""
+
+BACKFILLS_MAX = 16
+"""Backfills of a schedule at a time: they are part of its row."""
+
+ACTIVE_INSTANCES_MAX = 100
+"""Unfinished instances that a schedule's row lists; more than one there is only with ALLOW_ALL, and triggers."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, Protocol
 
-from mainspring.schemas.avro_types import NAMESPACE, SchemaFile, newest
+from mainspring.schemas.avro_types import NAMESPACE, SchemaFile, inlined, newest
 from mainspring.schemas.codes import DeadLetterReason
 from mainspring.schemas.common import Txn
 from mainspring.schemas.compiled import READ_FAILURES, WRITE_FAILURES, Decode, Encode, compile_decoder, compile_encoder
@@ -78,7 +78,7 @@ class Codec:
             return encode(record, txn, header)
         except WRITE_FAILURES as error:
             name = type(record).__name__
-            field, why = find_misfit(newest()[name].schema, record, name) or (name, repr(error))
+            field, why = find_misfit(inlined(newest()[name].schema), record, name) or (name, repr(error))
             raise UnwritableRecordError(field, why) from error
 
     def decode(self, data: bytes) -> Record:

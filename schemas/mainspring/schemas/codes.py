@@ -6,13 +6,19 @@ __all__ = [
     "CancelCode",
     "CancelSignal",
     "ClaimRefusal",
+    "CompletionCode",
     "DeadLetterReason",
     "DeclineReason",
     "FailReason",
+    "FireOrigin",
+    "InstanceOutcome",
+    "OccurrenceOutcome",
+    "PauseCode",
     "RejectCode",
     "ReleaseReason",
     "ReportRefusal",
     "RetryReason",
+    "StopMode",
 ]
 
 
@@ -29,6 +35,15 @@ class RejectCode(StrEnum):
     INVALID_FIELD = "INVALID_FIELD"
     PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
     NOT_SUPPORTED = "NOT_SUPPORTED"
+    UNPROCESSABLE = "UNPROCESSABLE"
+    DUPLICATE_SCHEDULE = "DUPLICATE_SCHEDULE"
+    UNKNOWN_SCHEDULE = "UNKNOWN_SCHEDULE"
+    VERSION_CONFLICT = "VERSION_CONFLICT"
+    ALREADY_PAUSED = "ALREADY_PAUSED"
+    NOT_PAUSED = "NOT_PAUSED"
+    ALREADY_COMPLETED = "ALREADY_COMPLETED"
+    NOTHING_PLANNED = "NOTHING_PLANNED"
+    TOO_MANY = "TOO_MANY"
 
 
 class RetryReason(StrEnum):
@@ -57,6 +72,7 @@ class CancelCode(StrEnum):
     UNKNOWN_NAME = "UNKNOWN_NAME"
     UPSTREAM_FAILED = "UPSTREAM_FAILED"
     UNPROCESSABLE = "UNPROCESSABLE"
+    REPLACED = "REPLACED"
 
 
 class ReportRefusal(StrEnum):
@@ -108,3 +124,52 @@ class DeadLetterReason(StrEnum):
     UNEXPECTED_TYPE = "UNEXPECTED_TYPE"
     BAD_KEY = "BAD_KEY"
     UNPROCESSABLE = "UNPROCESSABLE"
+
+
+class PauseCode(StrEnum):
+    """Why a schedule was paused."""
+
+    REQUESTED = "REQUESTED"
+    INSTANCE_FAILED = "INSTANCE_FAILED"
+    UNPROCESSABLE = "UNPROCESSABLE"
+
+
+class CompletionCode(StrEnum):
+    """Why nothing is planned any more."""
+
+    END = "END"
+    MAX_RUNS = "MAX_RUNS"
+
+
+class FireOrigin(StrEnum):
+    """Why an occurrence was fired."""
+
+    PLANNED = "PLANNED"
+    BACKFILL = "BACKFILL"
+    TRIGGER = "TRIGGER"
+
+
+class OccurrenceOutcome(StrEnum):
+    """Why occurrences were not fired."""
+
+    OVERLAP = "OVERLAP"
+    COALESCED = "COALESCED"
+    MISSED = "MISSED"
+    PAUSED = "PAUSED"
+
+
+class StopMode(StrEnum):
+    """How instances make room for the next."""
+
+    CANCELLED = "CANCELLED"
+    REPLACED = "REPLACED"
+
+
+class InstanceOutcome(StrEnum):
+    """How an instance ended: the final status of its job, or that there never was one."""
+
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+    TIMED_OUT = "TIMED_OUT"
+    CANCELLED = "CANCELLED"
+    REFUSED = "REFUSED"

@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import Any, cast
 
 from mainspring.schemas import varint
-from mainspring.schemas.avro_types import AvroType
+from mainspring.schemas.avro_types import AvroType, inlined
 from mainspring.schemas.common import Txn
 from mainspring.schemas.job import RemembersBytes
 from mainspring.schemas.records import ENUMS, class_of
@@ -49,7 +49,7 @@ _BOOLEANS = {0: False, 1: True}
 def compile_encoder(schema: dict[str, Any]) -> Encode:
     """Compiles the encoder of a record schema."""
     source = Source("encode(record, txn, head)")
-    parts = ["head", *_write_record(source, schema, "record")]
+    parts = ["head", *_write_record(source, inlined(schema), "record")]
     source.add(f"return {source.refer('join', _JOIN)}(({', '.join(parts)},))")
     return source.compile(f"encoder of {schema['name']}")
 
@@ -132,6 +132,8 @@ def _demand(source: Source, value: str, kind: str) -> None:
 
 def _write_union(source: Source, kinds: list[Any], value: str) -> str:
     out = source.name("out")
+    if kinds[0] != "null":
+        return _write_choice(source, kinds, value, out)
     with source.block(f"if {value} is None:"):
         source.add(rf'{out} = b"\x00"')
     with source.block("else:"):
@@ -143,8 +145,26 @@ def _write_union(source: Source, kinds: list[Any], value: str) -> str:
     return out
 
 
+def _write_choice(source: Source, kinds: list[Any], value: str, out: str) -> str:
+    """One of several records; which, tells its class."""
+    for index, kind in enumerate(kinds):
+        with source.block(f"{'elif' if index else 'if'} {value}.__class__ is {source.refer('class', _class(kind))}:"):
+            branch = bytes([index << 1])
+            parts = _write_record(source, kind, value)
+            source.add(f"{out} = {source.refer('join', _JOIN)}(({branch!r}, {', '.join(parts)}))")
+    with source.block("else:"):
+        source.add("raise TypeError")
+    return out
+
+
+def _class(kind: AvroType) -> type[Any]:
+    assert isinstance(kind, dict), kind
+    assert kind["type"] == "record", kind
+    return class_of(kind["name"])
+
+
 def _nullable(kinds: list[Any]) -> AvroType:
-    """The other branch of a union with null first, the only unions of the language."""
+    """The other branch of a union with null first; every other union of the language is one of records."""
     null, other = kinds
     assert null == "null", kinds
     return cast(AvroType, other)
@@ -176,7 +196,7 @@ def _write_enum(source: Source, kind: dict[str, Any], value: str) -> str:
 def compile_decoder(schema: dict[str, Any]) -> Decode:
     """Compiles the decoder of a record schema."""
     source = Source("decode(d, i)")
-    record = _read_record(source, schema)
+    record = _read_record(source, inlined(schema))
     malformed = source.refer("malformed", varint.MalformedError)
     source.add(f'if i != len(d): raise {malformed}("bytes " + ("are missing" if i > len(d) else "are left over"))')
     source.add(f"return {record}")
@@ -206,7 +226,7 @@ def _read_record(source: Source, schema: dict[str, Any]) -> str:
 def _absence(kind: AvroType) -> str | None:
     """What a zero byte means for a type that is mostly absent: a union with null, or an array."""
     if isinstance(kind, list):
-        return "None"
+        return "None" if kind[0] == "null" else None
     return "()" if isinstance(kind, dict) and kind["type"] == "array" else None
 
 
@@ -288,10 +308,21 @@ def _read_length(source: Source, name: str) -> None:
 
 def _read_union(source: Source, kinds: list[Any], target: str, *, instant: bool) -> None:
     source.add("z = d[i]", "i += 1")
+    if kinds[0] != "null":
+        _read_choice(source, kinds, target)
+        return
     with source.block("if z == 0:"):
         source.add(f"{target} = None")
     with source.block("elif z == 2:"):
         _read(source, _nullable(kinds), target, instant=instant)
+    with source.block("else:"):
+        source.add(f'raise {source.refer("malformed", varint.MalformedError)}("no such branch of a union")')
+
+
+def _read_choice(source: Source, kinds: list[Any], target: str) -> None:
+    for index, kind in enumerate(kinds):
+        with source.block(f"{'elif' if index else 'if'} z == {index << 1}:"):
+            source.add(f"{target} = {_read_record(source, kind)}")
     with source.block("else:"):
         source.add(f'raise {source.refer("malformed", varint.MalformedError)}("no such branch of a union")')
 

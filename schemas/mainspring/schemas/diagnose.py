@@ -22,7 +22,7 @@ _CLASSES: dict[str, type[Any]] = {
 def find_misfit(kind: AvroType, value: object, path: str) -> tuple[str, str] | None:
     """The path to the first value that does not fit and what was expected there; None if all fit."""
     if isinstance(kind, list):
-        return None if value is None else find_misfit(kind[1], value, path)
+        return _misfit_of_union(kind, value, path)
     if isinstance(kind, str):
         return _misfit_of_primitive(kind, value, path)
     if kind["type"] == "array":
@@ -36,6 +36,15 @@ def find_misfit(kind: AvroType, value: object, path: str) -> tuple[str, str] | N
             if found is not None:
                 return found
     return None
+
+
+def _misfit_of_union(kinds: list[Any], value: object, path: str) -> tuple[str, str] | None:
+    if kinds[0] == "null":
+        return None if value is None else find_misfit(kinds[1], value, path)
+    for kind in kinds:
+        if type(value) is class_of(kind["name"]):
+            return find_misfit(kind, value, path)
+    return path, f"expected {' or '.join(kind['name'] for kind in kinds)}, got {_describe(value)}"
 
 
 def _misfit_of_array(items: AvroType, value: object, path: str) -> tuple[str, str] | None:

@@ -14,6 +14,8 @@ from mainspring.schemas import (
     followups,
     job,
     logs,
+    schedule,
+    schedule_events,
     signals,
     tables,
     work,
@@ -22,20 +24,42 @@ from mainspring.schemas import (
 __all__ = [
     "ENUMS",
     "EVENT_TYPES",
+    "JOB_EVENT_TYPES",
     "PARTS",
     "RECORDS",
+    "SCHEDULE_EVENT_TYPES",
     "AttemptReport",
     "Command",
     "Event",
     "Followup",
+    "JobCommand",
+    "JobEvent",
     "Record",
+    "ScheduleCommand",
+    "ScheduleEvent",
     "Signal",
     "TableRow",
     "class_of",
 ]
 
-Command: TypeAlias = commands.SubmitJob | commands.CancelJob | commands.RescheduleJob | commands.RetryJob
-Followup: TypeAlias = commands.SubmitJob | followups.ForwardedCommand
+JobCommand: TypeAlias = commands.SubmitJob | commands.CancelJob | commands.RescheduleJob | commands.RetryJob
+ScheduleCommand: TypeAlias = (
+    commands.CreateSchedule
+    | commands.UpdateSchedule
+    | commands.PauseSchedule
+    | commands.ResumeSchedule
+    | commands.TriggerSchedule
+    | commands.BackfillSchedule
+    | commands.DeleteSchedule
+)
+Command: TypeAlias = JobCommand | ScheduleCommand
+Followup: TypeAlias = (
+    commands.SubmitJob
+    | commands.CancelJob
+    | followups.ForwardedCommand
+    | followups.InstanceFinished
+    | followups.InstanceReplaced
+)
 AttemptReport: TypeAlias = (
     attempts.AttemptClaimed
     | attempts.AttemptHeartbeat
@@ -46,7 +70,7 @@ AttemptReport: TypeAlias = (
     | attempts.AttemptReleased
     | attempts.OfferDeclined
 )
-Event: TypeAlias = (
+JobEvent: TypeAlias = (
     events.JobSubmitted
     | events.JobStarted
     | events.JobCompleted
@@ -59,8 +83,24 @@ Event: TypeAlias = (
     | events.ReportRefused
     | events.CommandRejected
 )
+ScheduleEvent: TypeAlias = (
+    schedule_events.ScheduleCreated
+    | schedule_events.ScheduleUpdated
+    | schedule_events.SchedulePaused
+    | schedule_events.ScheduleResumed
+    | schedule_events.ScheduleCompleted
+    | schedule_events.ScheduleDeleted
+    | schedule_events.BackfillAccepted
+    | schedule_events.BackfillEnded
+    | schedule_events.OccurrenceFired
+    | schedule_events.OccurrencesSkipped
+    | schedule_events.InstancesStopped
+    | schedule_events.InstanceEnded
+    | schedule_events.ScheduleCommandRejected
+)
+Event: TypeAlias = JobEvent | ScheduleEvent
 Signal: TypeAlias = signals.StartConfirmed | signals.ClaimRefused | signals.CancelAttempt
-TableRow: TypeAlias = job.JobSpec | tables.JobState | tables.PositionRow
+TableRow: TypeAlias = job.JobSpec | tables.JobState | schedule.ScheduleSpec | tables.ScheduleState | tables.PositionRow
 Record: TypeAlias = (
     Command
     | Followup
@@ -76,7 +116,9 @@ Record: TypeAlias = (
 RECORDS: Mapping[str, type[Any]] = MappingProxyType({kind.__name__: kind for kind in get_args(Record)})
 """Every record that may stand alone on a topic, by its name; each has a schema file of its own."""
 
-EVENT_TYPES: frozenset[type[Any]] = frozenset(get_args(Event))
+JOB_EVENT_TYPES: frozenset[type[Any]] = frozenset(get_args(JobEvent))
+SCHEDULE_EVENT_TYPES: frozenset[type[Any]] = frozenset(get_args(ScheduleEvent))
+EVENT_TYPES: frozenset[type[Any]] = JOB_EVENT_TYPES | SCHEDULE_EVENT_TYPES
 
 PARTS: Mapping[str, type[Any]] = MappingProxyType(
     {
@@ -88,14 +130,33 @@ PARTS: Mapping[str, type[Any]] = MappingProxyType(
             common.ConfirmedStart,
             common.HeldAttempt,
             common.Txn,
+            schedule.CronRule,
+            schedule.IntervalRule,
+            schedule.NamedCalendar,
+            schedule.ScheduleTiming,
+            tables.ActiveInstance,
+            tables.Backfill,
             tables.Dispatch,
+            tables.Plan,
         )
     }
 )
 """Records that only occur inside others."""
 
 ENUMS: Mapping[str, type[IntEnum]] = MappingProxyType(
-    {kind.__name__: kind for kind in (common.CauseSource, common.JobStatus, common.Priority)}
+    {
+        kind.__name__: kind
+        for kind in (
+            common.CauseSource,
+            common.JobStatus,
+            common.Priority,
+            schedule.CatchUp,
+            schedule.FoldRule,
+            schedule.GapRule,
+            schedule.Overlap,
+            schedule.ScheduleStatus,
+        )
+    }
 )
 
 

@@ -14,6 +14,7 @@ __all__ = [
     "NamedCalendar",
     "Overlap",
     "ScheduleSpec",
+    "ScheduleStatus",
     "ScheduleTiming",
 ]
 
@@ -49,12 +50,21 @@ class Overlap(NamedInt):
     BUFFER_ONE = 1
     """The first that comes waits, the others are skipped."""
     BUFFER_ALL = 2
-    """They wait in order, up to a bound."""
+    """They wait in order, up to a bound; beyond it the oldest are skipped."""
     CANCEL_OTHER = 3
-    """The instance is cancelled, and the new one starts once it has ended."""
+    """The instance is cancelled, and once it has ended the newest that is due starts."""
     REPLACE_OTHER = 4
     """The instance is fenced, and the new one starts at once."""
     ALLOW_ALL = 5
+
+
+class ScheduleStatus(NamedInt):
+    """Where a schedule stands; a deleted one is nowhere."""
+
+    ACTIVE = 0
+    PAUSED = 1
+    COMPLETED = 2
+    """Nothing is planned any more: its end has come, or its last run. An update may revive it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,16 @@
 from dataclasses import dataclass
 
 from mainspring.schemas.common import CancelRequest, JobStatus, Priority
+from mainspring.schemas.schedule import ScheduleStatus
 
 __all__ = [
+    "ActiveInstance",
+    "Backfill",
     "Dispatch",
     "JobState",
+    "Plan",
     "PositionRow",
+    "ScheduleState",
 ]
 
 
@@ -62,3 +67,65 @@ class PositionRow:
     owner: str
     written_at_ms: int
     protocol: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveInstance:
+    """A fired job that has not ended."""
+
+    job_id: str
+    nominal_ms: int
+    version: int
+    cancelled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backfill:
+    """An accepted backfill that has occurrences left."""
+
+    command_id: str
+    actor: str
+    reason: str
+    after_ms: int
+    until_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """The next occurrence behind the cursor, as the definition has it; no event carries it."""
+
+    nominal_ms: int | None = None
+    fire_at_ms: int | None = None
+    due_at_ms: int | None = None
+    tzdata: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleState:
+    """State of one schedule: the fold of its events, and the plan."""
+
+    schedule_id: str
+    revision: int
+    incarnation: int
+    version: int
+    status: ScheduleStatus
+    created_at_ms: int
+    updated_at_ms: int
+    cursor_ms: int
+    busy_until_ms: int
+    triggered_ms: int
+    runs: int
+    fired: int
+    skipped: int
+    failed: int
+    last_nominal_ms: int | None = None
+    last_job_id: str | None = None
+    last_outcome: str | None = None
+    pause_code: str | None = None
+    paused_by: str | None = None
+    note: str = ""
+    create_command_id: str
+    command_ids: tuple[str, ...] = ()
+    active: tuple[ActiveInstance, ...] = ()
+    backfills: tuple[Backfill, ...] = ()
+    plan: Plan

@@ -153,7 +153,7 @@ def _print_all(settings: "Settings", timeout_s: float | None, output: Output) ->
 
 def follow_events(settings: "Settings", stopped: Callable[[], bool]) -> Iterator[tuple[Any, int, int]]:
     """Every event from now on, with its partition and offset, until `stopped` says so."""
-    from mainspring.schemas import EVENT_TYPES, UnreadableRecordError
+    from mainspring.schemas import JOB_EVENT_TYPES, UnreadableRecordError
 
     codec = settings.codec()
     with live_log(settings) as log:
@@ -163,5 +163,5 @@ def follow_events(settings: "Settings", stopped: Callable[[], bool]) -> Iterator
                 event = codec.decode(raw.value or b"")
             except UnreadableRecordError:
                 continue
-            if type(event) in EVENT_TYPES:
+            if type(event) in JOB_EVENT_TYPES:
                 yield event, partition, raw.offset

@@ -10,10 +10,10 @@ from mainspring.log.source import LogSource, Raw, Span
 from mainspring.processors.core.errors import CoreError
 from mainspring.processors.core.job.evolve import evolve
 from mainspring.processors.core.job.transitions import is_terminal
-from mainspring.schemas import EVENT_TYPES, Codec
+from mainspring.schemas import JOB_EVENT_TYPES, Codec
 from mainspring.schemas.common import JobStatus
 from mainspring.schemas.events import JobSubmitted
-from mainspring.schemas.records import Event
+from mainspring.schemas.records import JobEvent
 from mainspring.schemas.tables import JobState
 from mainspring.topics import partition_for
 
@@ -79,7 +79,9 @@ def job_at(source: LogSource, codec: Codec, job_id: str, at_ms: int) -> JobState
     return state
 
 
-def _events(source: LogSource, codec: Codec, partition: int, at_ms: int, key: bytes | None = None) -> Iterator[Event]:
+def _events(
+    source: LogSource, codec: Codec, partition: int, at_ms: int, key: bytes | None = None
+) -> Iterator[JobEvent]:
     """Events decided by then; where a set-back clock put them out of order, a job's up to its first later one."""
     topic = source.topology.events
     span = source.spans([topic])[topic.name, partition]
@@ -105,12 +107,12 @@ def _events(source: LogSource, codec: Codec, partition: int, at_ms: int, key: by
             yield event
 
 
-def _event(codec: Codec, topic: str, partition: int, raw: Raw) -> Event | None:
+def _event(codec: Codec, topic: str, partition: int, raw: Raw) -> JobEvent | None:
     record = decoded(codec, topic, partition, raw).record
-    return record if type(record) in EVENT_TYPES else None  # type: ignore[return-value]  # EVENT_TYPES holds the members of Event
+    return record if type(record) in JOB_EVENT_TYPES else None  # type: ignore[return-value]  # JOB_EVENT_TYPES holds the members of JobEvent
 
 
-def _evolved(state: JobState | None, event: Event) -> JobState | None:
+def _evolved(state: JobState | None, event: JobEvent) -> JobState | None:
     try:
         return evolve(state, event)
     except CoreError as error:

@@ -89,7 +89,7 @@ class Topology:
         """What users ask for."""
         return self._topic(
             "commands",
-            key="job id",
+            key="job id or schedule id",
             values=get_args(Command),
             config=_delete(30 * _DAY_MS, RECORD_MAX_BYTES) | _APPEND_TIME,
             writers={Role.CLIENT},
@@ -103,7 +103,7 @@ class Topology:
         """What one partition tells another."""
         return self._topic(
             "followups",
-            key="job id",
+            key="job id or schedule id",
             values=get_args(Followup),
             config=_delete(30 * _DAY_MS),
             writers={Role.SCHEDULER},
@@ -130,7 +130,7 @@ class Topology:
         """What was decided."""
         return self._topic(
             "events",
-            key="job id",
+            key="job id or schedule id",
             values=get_args(Event),
             config=_delete(self.events_retention_ms) | _APPEND_TIME,
             writers={Role.SCHEDULER},
@@ -188,7 +188,7 @@ class Topology:
         """Rows of the scheduler's tables."""
         return self._topic(
             "scheduler-changelog",
-            key="`S` + job id, `J` + job id, or `!position`",
+            key="`S` or `J` + job id, `D` or `R` + schedule id, or `!position`",
             values=get_args(TableRow),
             config={
                 "cleanup.policy": "compact",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from mainspring.schemas.commands import SubmitJob
 from mainspring.schemas.common import ConfirmedStart, Priority
-from mainspring.schemas.records import Event, Signal
+from mainspring.schemas.records import JobEvent, Signal
 from mainspring.schemas.signals import StartConfirmed
 from mainspring.schemas.work import WorkOffered
 
@@ -25,7 +25,7 @@ class Offer(NamedTuple):
 class Output:
     """Records to write in this transaction. Events in the order they were decided; follow-ups with their key."""
 
-    events: list[Event] = field(default_factory=list)
+    events: list[JobEvent] = field(default_factory=list)
     offers: list[Offer] = field(default_factory=list)
     signals: list[Signal] = field(default_factory=list)
     followups: list[tuple[str, SubmitJob]] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Outbox:
         self._starts: dict[tuple[str, str], tuple[int, list[ConfirmedStart]]] = {}
 
     @property
-    def events(self) -> list[Event]:
+    def events(self) -> list[JobEvent]:
         """Events since the last drain."""
         return self._output.events
 

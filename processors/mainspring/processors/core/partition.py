@@ -42,7 +42,7 @@ from mainspring.schemas.codes import CancelSignal, DeclineReason, RejectCode
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
 from mainspring.schemas.common import Cause, CauseSource, HeldAttempt, JobStatus
 from mainspring.schemas.job import JobSpec
-from mainspring.schemas.records import Command, Record
+from mainspring.schemas.records import JobCommand, Record
 from mainspring.schemas.signals import CancelAttempt
 from mainspring.schemas.tables import JobState
 
@@ -96,7 +96,7 @@ class PartitionCore:
             case _:
                 raise UnexpectedRecordError(type(record))
 
-    def refuse(self, command: Command, code: RejectCode, message: str, cause: Cause, now: Now) -> None:
+    def refuse(self, command: JobCommand, code: RejectCode, message: str, cause: Cause, now: Now) -> None:
         """Answers a command in which the shell found something wrong, such as its key."""
         job_id = command.spec.job_id if isinstance(command, SubmitJob) else command.job_id
         state = self._rows.state(job_id)

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from mainspring.schemas.job import JobSpec
-from mainspring.schemas.records import RECORDS, Event
+from mainspring.schemas.records import RECORDS, JobEvent
 
 __all__ = ["event_data", "jsonable", "spec_data"]
 
@@ -19,7 +19,7 @@ _ELSEWHERE = frozenset({"job_id", "revision", "decided_at_ms", "cause", "txn", "
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def event_data(event: Event) -> str:
+def event_data(event: JobEvent) -> str:
     """The event's own fields; bytes in base64, no NUL that is not escaped."""
     return _encode({name: jsonable(getattr(event, name)) for name in _own_fields(type(event).__name__)})
 

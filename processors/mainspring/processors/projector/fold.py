@@ -23,7 +23,7 @@ from mainspring.schemas.events import (
     JobTimedOut,
     ReportRefused,
 )
-from mainspring.schemas.records import Event
+from mainspring.schemas.records import JobEvent
 from mainspring.schemas.tables import JobState
 
 __all__ = ["Changes", "InapplicableEventError", "Placed", "fold_batch"]
@@ -35,7 +35,7 @@ Row = dict[str, Any]
 class Placed:
     """A decoded event and where it stands in the topic."""
 
-    event: Event
+    event: JobEvent
     partition: int
     offset: int
 
@@ -130,7 +130,7 @@ class _Fold:
             return
         self._end(row, event, was_running=before.status is JobStatus.RUNNING)
 
-    def _end(self, row: JobRow, event: Event, *, was_running: bool) -> None:
+    def _end(self, row: JobRow, event: JobEvent, *, was_running: bool) -> None:
         """What an event that ends an attempt or the job adds to them."""
         match event:
             case JobCompleted():
@@ -255,7 +255,7 @@ def fold_batch(
     return fold.changes
 
 
-def _evolved(state: JobState | None, event: Event) -> JobState:
+def _evolved(state: JobState | None, event: JobEvent) -> JobState:
     try:
         after = evolve(state, event)
     except CoreError as error:

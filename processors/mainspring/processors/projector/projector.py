@@ -23,7 +23,7 @@ from mainspring.processors.projector.retention import apply_retention
 from mainspring.processors.projector.status import PartitionStatus, ProjectorStatus
 from mainspring.processors.projector.store import Position, ViewStore
 from mainspring.processors.projector.text import clean
-from mainspring.schemas import EVENT_TYPES, DeadLetterReason, UnreadableRecordError
+from mainspring.schemas import JOB_EVENT_TYPES, SCHEDULE_EVENT_TYPES, DeadLetterReason, UnreadableRecordError
 from mainspring.schemas.events import CommandRejected, ReportRefused
 
 __all__ = ["Projector", "run_projector"]
@@ -182,9 +182,11 @@ class Projector:
                 event = decode(record.value) if record.value is not None else None
             except UnreadableRecordError as error:
                 reason, detail, event = error.reason, error.detail, None
-            if type(event) in EVENT_TYPES:
-                placed.append(Placed(event=event, partition=record.partition, offset=record.offset))  # type: ignore[arg-type]  # EVENT_TYPES holds the members of Event
+            if type(event) in JOB_EVENT_TYPES:
+                placed.append(Placed(event=event, partition=record.partition, offset=record.offset))  # type: ignore[arg-type]  # JOB_EVENT_TYPES holds the members of JobEvent
                 continue
+            if type(event) in SCHEDULE_EVENT_TYPES:
+                continue  # The view is one of jobs; the log tells of schedules.
             if event is not None:
                 detail = f"{type(event).__name__} is no event"
             broken.append(

@@ -13,10 +13,10 @@ from mainspring.schemas import (
     Cause,
     CauseSource,
     Codec,
-    Command,
     DeadLetter,
     DeadLetterReason,
     ForwardedCommand,
+    JobCommand,
     OfferDeclined,
     Record,
     RejectCode,
@@ -177,7 +177,7 @@ class Intake:
             self.put_aside(received, error.reason, f"inside a forwarded command: {error.detail}", now)
             return
         job_id = _job_id(command)
-        if not isinstance(command, Command) or not job_id:
+        if not isinstance(command, JobCommand) or not job_id:
             detail = f"{type(command).__name__} was forwarded, and only commands are"
             self.put_aside(received, DeadLetterReason.UNEXPECTED_TYPE, detail, now)
         elif partition_for(job_id.encode("utf-8", "surrogatepass"), self._partitions) != self._partition:
@@ -190,7 +190,7 @@ class Intake:
 
     @staticmethod
     def _refuse_key(core: PartitionCore, command: Record, key: bytes | None, cause: Cause, now: Now) -> None:
-        assert isinstance(command, Command)
+        assert isinstance(command, JobCommand)
         found = "there is none" if key is None else f"it is {key[:64].decode('utf-8', 'backslashreplace')!r}"
         message = f"the key of a command must be its job id, and {found}: commands of one job would not stay in order"
         core.refuse(command, RejectCode.BAD_KEY, message, cause, now)

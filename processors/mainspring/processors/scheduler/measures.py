@@ -11,8 +11,8 @@ from mainspring.processors.core import PartitionCore
 from mainspring.processors.engine.ports import Place
 from mainspring.schemas import (
     CommandRejected,
-    Event,
     FailReason,
+    JobEvent,
     JobFailed,
     JobRetryScheduled,
     JobStarted,
@@ -31,9 +31,9 @@ StateOf: TypeAlias = Callable[[str], JobState | None]
 _ALL = "all"
 
 
-def count_events(events: Sequence[Event], state_of: StateOf) -> None:
+def count_events(events: Sequence[JobEvent], state_of: StateOf) -> None:
     """Counts what one transaction has written for one partition."""
-    by_kind: dict[type[Event], list[Event]] = {}
+    by_kind: dict[type[JobEvent], list[JobEvent]] = {}
     for event in events:
         by_kind.setdefault(type(event), []).append(event)
     for kind, same in by_kind.items():
@@ -76,17 +76,17 @@ def observe_many(histogram: Histogram, values: Iterable[float]) -> None:
     histogram._sum.inc(total)  # noqa: SLF001 - as above
 
 
-def _count_submitted(events: Sequence[Event], _state_of: StateOf) -> None:
+def _count_submitted(events: Sequence[JobEvent], _state_of: StateOf) -> None:
     metrics.COMMANDS.labels(type="SubmitJob", outcome="accepted").inc(len(events))
 
 
-def _count_rejected(events: Sequence[Event], _state_of: StateOf) -> None:
+def _count_rejected(events: Sequence[JobEvent], _state_of: StateOf) -> None:
     rejected = Counter(event.command for event in events if isinstance(event, CommandRejected))
     for command, count in rejected.items():
         metrics.COMMANDS.labels(type=command, outcome="rejected").inc(count)
 
 
-def _count_started(events: Sequence[Event], state_of: StateOf) -> None:
+def _count_started(events: Sequence[JobEvent], state_of: StateOf) -> None:
     late_s: dict[str, list[float]] = {}
     waited_s: dict[str, list[float]] = {}
     for event in events:
@@ -101,23 +101,23 @@ def _count_started(events: Sequence[Event], state_of: StateOf) -> None:
             observe_many(histogram.labels(queue=queue), values)
 
 
-def _count_lost(events: Sequence[Event], state_of: StateOf) -> None:
+def _count_lost(events: Sequence[JobEvent], state_of: StateOf) -> None:
     lost = [event for event in events if getattr(event, "reason", None) in (RetryReason.LOST, FailReason.LOST)]
     for queue, count in _by_queue(lost, state_of).items():
         metrics.LEASE_EXPIRATIONS.labels(queue=queue).inc(count)
 
 
-def _count_refused(events: Sequence[Event], state_of: StateOf) -> None:
+def _count_refused(events: Sequence[JobEvent], state_of: StateOf) -> None:
     for queue, count in _by_queue(events, state_of).items():
         metrics.STALE_RESULTS.labels(queue=queue).inc(count)
 
 
-def _by_queue(events: Sequence[Event], state_of: StateOf) -> Counter[str]:
+def _by_queue(events: Sequence[JobEvent], state_of: StateOf) -> Counter[str]:
     states = [state_of(event.job_id) for event in events]
     return Counter("" if state is None else state.queue for state in states)
 
 
-_COUNTERS: Mapping[type[Event], Callable[[Sequence[Event], StateOf], None]] = {
+_COUNTERS: Mapping[type[JobEvent], Callable[[Sequence[JobEvent], StateOf], None]] = {
     JobSubmitted: _count_submitted,
     CommandRejected: _count_rejected,
     JobStarted: _count_started,

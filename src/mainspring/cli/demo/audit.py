@@ -11,8 +11,8 @@ from mainspring.cli.demo.story import Story, tell
 from mainspring.cli.demo.verdict import Verdict, judge
 from mainspring.log.kafka import KafkaLog
 from mainspring.log.verify import VerifyReport, verify
-from mainspring.schemas import EVENT_TYPES
-from mainspring.schemas.records import Event
+from mainspring.schemas import JOB_EVENT_TYPES
+from mainspring.schemas.records import JobEvent
 
 if TYPE_CHECKING:
     from mainspring.settings import Settings
@@ -58,8 +58,8 @@ def _stories(log: KafkaLog, settings: "Settings") -> dict[str, Story]:
         for batch in log.read(topic, partition, span):
             for raw in batch:
                 event = codec.decode(raw.value) if raw.value is not None else None
-                if type(event) in EVENT_TYPES:
-                    known = cast(Event, event)
+                if type(event) in JOB_EVENT_TYPES:
+                    known = cast(JobEvent, event)
                     stories[known.job_id] = tell(stories.get(known.job_id) or Story(job_id=known.job_id), known)
     return stories
 

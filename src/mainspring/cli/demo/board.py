@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Self, cast
 
 from mainspring.cli.connect import connection_of
 from mainspring.cli.demo.story import Story, tell
-from mainspring.schemas import EVENT_TYPES
-from mainspring.schemas.records import Event
+from mainspring.schemas import JOB_EVENT_TYPES
+from mainspring.schemas.records import JobEvent
 
 if TYPE_CHECKING:
     from mainspring.settings import Settings
 
 __all__ = ["Board"]
 
-Listener = Callable[[Story, Event], None]
+Listener = Callable[[Story, JobEvent], None]
 _JOIN_S = 5.0
 
 
@@ -80,7 +80,7 @@ class Board:
                 self._error = error
                 self._changed.notify_all()
 
-    def _events(self) -> Iterator[tuple[int, Event]]:
+    def _events(self) -> Iterator[tuple[int, JobEvent]]:
         from mainspring.log.kafka import KafkaLog
 
         topology, codec = self._settings.topology(), self._settings.codec()
@@ -88,5 +88,5 @@ class Board:
         with KafkaLog(connection_of(self._settings), topology) as log:
             for _, partition, raw in log.follow(starts, self._stop.is_set):
                 event = codec.decode(raw.value or b"")
-                if type(event) in EVENT_TYPES:
-                    yield partition, cast(Event, event)
+                if type(event) in JOB_EVENT_TYPES:
+                    yield partition, cast(JobEvent, event)

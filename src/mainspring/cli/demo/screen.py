@@ -19,7 +19,7 @@ from mainspring.cli.demo.story import Story
 from mainspring.cli.durations import format_duration
 from mainspring.cli.show import STATUS_STYLES
 from mainspring.schemas.common import JobStatus
-from mainspring.schemas.records import Event
+from mainspring.schemas.records import JobEvent
 
 __all__ = ["Screen", "late_text"]
 
@@ -47,7 +47,7 @@ class Screen:
         """One line of rich markup, behind the time."""
         self._console.print(f"[dim]{self.elapsed_s:5.1f} s[/]  {text}", soft_wrap=not self._console.is_terminal)
 
-    def on_event(self, story: Story, _event: Event) -> None:
+    def on_event(self, story: Story, _event: JobEvent) -> None:
         """What the board tells of each event: a line for each end where there is no table to see it in."""
         if not self._console.is_terminal and story.is_ended:
             style = STATUS_STYLES[story.status.name]

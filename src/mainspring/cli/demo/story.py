@@ -14,7 +14,7 @@ from mainspring.schemas.events import (
     JobSubmitted,
     JobTimedOut,
 )
-from mainspring.schemas.records import Event
+from mainspring.schemas.records import JobEvent
 
 __all__ = ["Attempt", "Story", "tell"]
 
@@ -92,7 +92,7 @@ class Story:
         return max((attempt.late_ms for attempt in self.attempts), default=None)
 
 
-def tell(story: Story, event: Event) -> Story:
+def tell(story: Story, event: JobEvent) -> Story:
     """The story with one more event."""
     story = replace(story, last_at_ms=event.decided_at_ms)
     match event:

@@ -17,7 +17,7 @@ from mainspring.log.verify.tables import TableRows, compare_table, compare_view
 from mainspring.log.verify.torn import report_torn
 from mainspring.log.verify.transactions import TransactionLedger
 from mainspring.log.verify.verdicts import OpenCommands
-from mainspring.schemas import EVENT_TYPES, Codec
+from mainspring.schemas import EVENT_TYPES, JOB_EVENT_TYPES, Codec
 from mainspring.schemas.common import CauseSource
 from mainspring.schemas.dead_letters import DeadLetter
 from mainspring.schemas.events import CommandRejected
@@ -213,7 +213,9 @@ class _Audit:
                     continue
                 counts[type(event).__name__] += 1
                 ledger.see(event.txn)  # type: ignore[union-attr]  # EVENT_TYPES holds the members of Event
-                see(raw, event)  # type: ignore[arg-type]  # EVENT_TYPES holds the members of Event
+                if type(event) not in JOB_EVENT_TYPES:
+                    continue
+                see(raw, event)  # type: ignore[arg-type]  # JOB_EVENT_TYPES holds the members of JobEvent
                 if type(event) is CommandRejected:
                     self._codes[event.reject_code] += 1
                     if len(self._rejections) < LISTED:

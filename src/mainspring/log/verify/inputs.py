@@ -8,8 +8,8 @@ from mainspring.log.source import Place, Raw, Span
 from mainspring.log.verify.decoding import Reader
 from mainspring.log.verify.findings import Check, Findings
 from mainspring.schemas.attempts import AttemptHeartbeat
-from mainspring.schemas.commands import SubmitJob
-from mainspring.schemas.followups import ForwardedCommand
+from mainspring.schemas.commands import CreateSchedule, SubmitJob, UpdateSchedule
+from mainspring.schemas.followups import ForwardedCommand, InstanceFinished
 from mainspring.schemas.records import Record
 from mainspring.topics import Topic, partition_for
 
@@ -22,15 +22,19 @@ def short_hash(job_id: str) -> int:
 
 
 def job_of(record: Record, key: bytes | None) -> str | None:
-    """The job that an input with this record key is about; None for a heartbeat."""
+    """The job or schedule that an input with this record key is about; None for a heartbeat."""
     if type(record) is SubmitJob:
         return record.spec.job_id
     if type(record) is AttemptHeartbeat:
         return None
     if type(record) is ForwardedCommand:
         return _key_text(key)  # Its own `key` is the one that the command had where it went astray.
-    job_id: str = getattr(record, "job_id")  # noqa: B009  # every other input names its job; a type checker sees the union
-    return job_id
+    if type(record) is CreateSchedule or type(record) is UpdateSchedule:
+        return record.spec.schedule_id
+    if type(record) is InstanceFinished:
+        return record.schedule_id
+    about: str = getattr(record, "job_id", None) or getattr(record, "schedule_id")  # noqa: B009  # every other input names one; a type checker sees the union
+    return about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from mainspring.schemas.events import (
     JobTimedOut,
     ReportRefused,
 )
-from mainspring.schemas.records import Event
+from mainspring.schemas.records import JobEvent
 from mainspring.schemas.tables import JobState
 from mainspring.topics import Topic, partition_for
 
@@ -82,7 +82,7 @@ class JobAuditor:
         self._from_start = from_start
         self._last_seq = -1
 
-    def see(self, raw: Raw, event: Event) -> None:
+    def see(self, raw: Raw, event: JobEvent) -> None:
         """Checks one event and folds it."""
         job_id = event.job_id
         live = self.live.get(job_id)
@@ -129,7 +129,7 @@ class JobAuditor:
                 f"{type(event).__name__} says revision {event.revision} and the job has {live.state.revision}",
             )
 
-    def _changed(self, raw: Raw, event: Event, live: LiveJob) -> None:
+    def _changed(self, raw: Raw, event: JobEvent, live: LiveJob) -> None:
         state = live.state
         if raw.key != event.job_id.encode():
             self._check_key(raw, event)
@@ -163,7 +163,7 @@ class JobAuditor:
         else:
             live.state = after
 
-    def _evolve(self, raw: Raw, event: Event, state: JobState) -> JobState:
+    def _evolve(self, raw: Raw, event: JobEvent, state: JobState) -> JobState:
         if event.revision != state.revision + 1:
             self._fault(Check.REVISION_GAP, raw, event, f"revision {event.revision} where {state.revision + 1} is next")
             state = replace(state, revision=event.revision - 1)
@@ -203,7 +203,7 @@ class JobAuditor:
                 f"to {event.retries} and {event.lost}",
             )
 
-    def _without_job(self, raw: Raw, event: Event) -> None:
+    def _without_job(self, raw: Raw, event: JobEvent) -> None:
         self._check_key(raw, event)
         if self.finished.get(hash(event.job_id)):
             self._fault(Check.AFTER_TERMINAL, raw, event, f"{type(event).__name__} after the job's end")
@@ -214,7 +214,7 @@ class JobAuditor:
         else:
             self.headless_events += 1
 
-    def _check_key(self, raw: Raw, event: Event) -> None:
+    def _check_key(self, raw: Raw, event: JobEvent) -> None:
         key = event.job_id.encode()
         if raw.key != key:
             self._fault(Check.BAD_KEY, raw, event, f"the key is {raw.key!r} and the event is about {event.job_id!r}")
@@ -222,7 +222,7 @@ class JobAuditor:
         if home != self._partition:
             self._fault(Check.WRONG_PARTITION, raw, event, f"{event.job_id!r} belongs on partition {home}")
 
-    def _check_cause(self, raw: Raw, event: Event) -> None:
+    def _check_cause(self, raw: Raw, event: JobEvent) -> None:
         cause = event.cause
         index = self._inputs[cause.source]
         if cause.partition != self._partition:
@@ -250,6 +250,6 @@ class JobAuditor:
                 Check.DECIDED_TWICE, raw, event, f"another event was decided on {index.place(cause.offset)}, too"
             )
 
-    def _fault(self, check: Check, raw: Raw, event: Event, detail: str) -> None:
+    def _fault(self, check: Check, raw: Raw, event: JobEvent, detail: str) -> None:
         place = Place(topic=self._topic.name, partition=self._partition, offset=raw.offset)
         self._findings.add(check, f"job {event.job_id!r}: {detail}", place=place, job_id=event.job_id)

@@ -11,7 +11,7 @@ from mainspring.log.verify.tables import SPEC_PREFIX, STATE_PREFIX, differences,
 from mainspring.processors.core.errors import CoreError
 from mainspring.processors.core.job.evolve import evolve
 from mainspring.processors.core.job.transitions import TERMINAL
-from mainspring.schemas import EVENT_TYPES, Codec
+from mainspring.schemas import JOB_EVENT_TYPES, Codec
 from mainspring.schemas.events import JobSubmitted
 from mainspring.schemas.job import JobSpec
 from mainspring.schemas.records import Record
@@ -149,15 +149,15 @@ def _read_fold(
 ) -> _Fold:
     fold = _Fold()
     for raw, record, place in _records(source, codec, topic, partition, span):
-        if type(record) not in EVENT_TYPES:
+        if type(record) not in JOB_EVENT_TYPES:
             continue
-        job_id: str = record.job_id  # type: ignore[union-attr]  # EVENT_TYPES holds the members of Event
+        job_id: str = record.job_id  # type: ignore[union-attr]  # JOB_EVENT_TYPES holds the members of JobEvent
         if key_of(job_id) not in keys:
             continue
         former = fold.states.get(job_id)
         before = None if former is None or type(record) is JobSubmitted else former.value
         try:
-            after = evolve(before, record)  # type: ignore[arg-type]  # EVENT_TYPES holds the members of Event
+            after = evolve(before, record)  # type: ignore[arg-type]  # JOB_EVENT_TYPES holds the members of JobEvent
         except CoreError:
             continue  # The first look has told of it.
         if after is not None and after is not before:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from mainspring.log.source import LogSource, Place, Raw
 from mainspring.log.verify.decoding import DeadPlaces, Reader
 from mainspring.log.verify.findings import Check, Findings
-from mainspring.log.verify.inputs import InputIndex
+from mainspring.log.verify.inputs import InputIndex, job_of
 from mainspring.schemas import Codec, UnreadableRecordError
 from mainspring.schemas.commands import RetryJob, SubmitJob
 from mainspring.schemas.followups import ForwardedCommand
@@ -66,7 +66,7 @@ class OpenCommands:
             return
         if isinstance(command, RetryJob) and hash(command.command_id) in self._submitted_on:
             return
-        job_id = command.spec.job_id if isinstance(command, SubmitJob) else command.job_id
+        job_id = job_of(command, None) or ""
         self._open.append(_Open(place=place, command_id=command.command_id, job_id=job_id, kind=type(command).__name__))
 
     def resolve(self, source: LogSource, findings: Findings) -> None:

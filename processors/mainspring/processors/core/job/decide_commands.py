@@ -14,7 +14,7 @@ from mainspring.schemas.common import JobStatus
 from mainspring.schemas.events import CommandRejected, JobCancelled, JobCancelRequested, JobRescheduled, JobSubmitted
 from mainspring.schemas.job import JobSpec
 from mainspring.schemas.limits import check_command, clip
-from mainspring.schemas.records import Command
+from mainspring.schemas.records import JobCommand
 from mainspring.schemas.tables import JobState
 
 __all__ = ["decide_cancel", "decide_reschedule", "decide_retry", "decide_submit", "reject"]
@@ -22,7 +22,7 @@ __all__ = ["decide_cancel", "decide_reschedule", "decide_retry", "decide_submit"
 _new_submitted = quick(JobSubmitted)
 
 
-def reject(state: JobState | None, command: Command, code: RejectCode, message: str, context: Context) -> Decision:
+def reject(state: JobState | None, command: JobCommand, code: RejectCode, message: str, context: Context) -> Decision:
     """A refusal: an event, because nobody waits for a return value at the end of a topic."""
     return Decision(
         (

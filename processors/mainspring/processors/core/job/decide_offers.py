@@ -9,7 +9,7 @@ from mainspring.schemas.build import quick
 from mainspring.schemas.codes import CancelCode, ClaimRefusal, DeclineReason
 from mainspring.schemas.common import ConfirmedStart, JobStatus
 from mainspring.schemas.events import JobStarted
-from mainspring.schemas.records import Event
+from mainspring.schemas.records import JobEvent
 from mainspring.schemas.signals import ClaimRefused, StartConfirmed
 from mainspring.schemas.tables import Dispatch, JobState
 
@@ -67,7 +67,7 @@ def _confirmation(claim: AttemptClaimed, confirmed_at_ms: int) -> StartConfirmed
 
 
 def _refused(
-    claim: AttemptClaimed, refusal: ClaimRefusal, *events: Event, dispatch: Dispatch | None = None
+    claim: AttemptClaimed, refusal: ClaimRefusal, *events: JobEvent, dispatch: Dispatch | None = None
 ) -> Decision:
     signal = ClaimRefused(
         worker_id=claim.worker_id,

@@ -30,7 +30,7 @@ from mainspring.schemas.common import AttemptError, JobStatus
 from mainspring.schemas.events import JobCompleted, JobFailed, JobTimedOut, ReportRefused
 from mainspring.schemas.job import JobSpec
 from mainspring.schemas.limits import check_result, clip, clip_bytes
-from mainspring.schemas.records import Event
+from mainspring.schemas.records import JobEvent
 from mainspring.schemas.tables import JobState
 
 __all__ = ["decide_attempt_end"]
@@ -55,7 +55,7 @@ def _is_confirmed(state: JobState, report: AttemptEnd) -> bool:
     return state.attempt == report.attempt and state.incarnation == report.incarnation
 
 
-def _unsuccessful(state: JobState, spec: JobSpec | None, report: AttemptEnd, context: Context) -> Event:
+def _unsuccessful(state: JobState, spec: JobSpec | None, report: AttemptEnd, context: Context) -> JobEvent:
     match report:
         case AttemptFailed():
             return _failed(state, _required(spec, state), report, context)
@@ -98,7 +98,7 @@ def _completed(state: JobState, report: AttemptSucceeded, context: Context) -> J
     )
 
 
-def _failed(state: JobState, spec: JobSpec, report: AttemptFailed, context: Context) -> Event:
+def _failed(state: JobState, spec: JobSpec, report: AttemptFailed, context: Context) -> JobEvent:
     error = _clipped(report.error)
     if not report.retryable or state.retries >= spec.max_retries:
         return _failed_for_good(state, _fail_reason(report), error, context)
@@ -116,7 +116,7 @@ def _fail_reason(report: AttemptFailed) -> FailReason:
     return FailReason.RESULT_TOO_LARGE if too_large else FailReason.FAILED
 
 
-def _timed_out(state: JobState, spec: JobSpec, report: AttemptTimedOut, context: Context) -> Event:
+def _timed_out(state: JobState, spec: JobSpec, report: AttemptTimedOut, context: Context) -> JobEvent:
     if state.retries < spec.max_retries:
         delay_ms = retry_delay_ms(spec, state.retries + 1, context.seed)
         return retry_scheduled(state, RetryReason.TIMED_OUT, delay_ms, context)

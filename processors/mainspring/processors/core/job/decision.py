@@ -15,7 +15,7 @@ from mainspring.schemas.attempts import (
 )
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
 from mainspring.schemas.common import Cause, Txn
-from mainspring.schemas.records import Event, Signal
+from mainspring.schemas.records import JobEvent, Signal
 from mainspring.schemas.tables import Dispatch
 
 __all__ = [
@@ -97,7 +97,7 @@ class Context(NamedTuple):
 class Decision(NamedTuple):
     """What follows: facts, messages to workers, messages to other partitions, and new dispatch columns."""
 
-    events: tuple[Event, ...] = ()
+    events: tuple[JobEvent, ...] = ()
     signals: tuple[Signal, ...] = ()
     followups: tuple[tuple[str, SubmitJob], ...] = ()
     dispatch: Dispatch | None = None

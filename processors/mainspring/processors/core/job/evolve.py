@@ -25,7 +25,7 @@ from mainspring.schemas.events import (
     JobTimedOut,
     ReportRefused,
 )
-from mainspring.schemas.records import Event
+from mainspring.schemas.records import JobEvent
 from mainspring.schemas.tables import Dispatch, JobState
 
 __all__ = ["NOT_OFFERED", "evolve", "fold", "with_dispatch"]
@@ -45,7 +45,7 @@ _copy_cancel_requested = copier(JobState, "revision", "status", "cancel")
 _copy_rescheduled = copier(JobState, "revision", "status", "due_at_ms", "reschedule_command_id", "dispatch")
 
 
-def fold(events: Iterable[Event], state: JobState | None = None) -> JobState | None:
+def fold(events: Iterable[JobEvent], state: JobState | None = None) -> JobState | None:
     """The state after these events of one job, in order, beginning with `state`. `None`: there is no such job."""
     for event in events:
         state = evolve(state, event)
@@ -53,7 +53,7 @@ def fold(events: Iterable[Event], state: JobState | None = None) -> JobState | N
 
 
 def evolve(  # noqa: PLR0911 - one case per event: to split it would hide that it is complete
-    state: JobState | None, event: Event
+    state: JobState | None, event: JobEvent
 ) -> JobState | None:
     """The state after one event. Raises IllegalTransitionError, RevisionGapError or OrphanEventError."""
     # The three events of a job that simply succeeds come first: their order here is their cost.
@@ -85,7 +85,7 @@ def with_dispatch(state: JobState, dispatch: Dispatch) -> JobState:
     return _copy_dispatch(state, dispatch=dispatch)
 
 
-def _next(state: JobState | None, event: Event) -> JobState:
+def _next(state: JobState | None, event: JobEvent) -> JobState:
     """The state that the event must follow. Raises OrphanEventError or RevisionGapError."""
     if state is None:
         raise OrphanEventError(event.job_id, type(event))
