@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from mainspring.cli import config, dev, doctor, job, local, log, processes, topics, version
+from mainspring.cli import config, dev, doctor, job, local, log, processes, schedule, topics, version
 from mainspring.cli.context import Globals
 from mainspring.cli.errors import CliError, ExitCode
 
@@ -23,7 +23,7 @@ _EPILOG = (
 
 
 _ORDER = (
-    *("job", "log"),
+    *("job", "schedule", "log"),
     *("dev", "demo", "bench"),
     *("scheduler", "worker", "projector"),
     *("topics", "doctor", "config", "local", "version"),
@@ -56,6 +56,7 @@ def build(*, forward: bool = True) -> typer.Typer:
     )
     app.callback()(_root)
     app.add_typer(job.app, name="job", rich_help_panel="Use")
+    app.add_typer(schedule.app, name="schedule", rich_help_panel="Use")
     app.add_typer(log.app, name="log", rich_help_panel="Use")
     app.command("dev", rich_help_panel="See it work")(dev.dev)
     if forward:

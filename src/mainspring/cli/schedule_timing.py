@@ -1,0 +1,172 @@
+"""The options that say when a schedule fires, and the definition they make together."""
+
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from mainspring.cli.durations import parse_duration
+from mainspring.cli.errors import CliError, ExitCode
+from mainspring.cli.options import Duration, Instant, duration
+
+if TYPE_CHECKING:
+    from mainspring.schemas.limits import Problem
+    from mainspring.schemas.schedule import ScheduleTiming
+
+__all__ = [
+    "Anchor",
+    "Crons",
+    "End",
+    "Everies",
+    "Excludes",
+    "FoldName",
+    "FoldOption",
+    "GapName",
+    "GapOption",
+    "Jitter",
+    "Seconds",
+    "Start",
+    "TimeZone",
+    "absolute",
+    "epoch_ms",
+    "timing_of",
+]
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MS: Final = timedelta(milliseconds=1)
+
+
+class GapName(StrEnum):
+    """What becomes of a local time that the clock jumps over, by name."""
+
+    END_OF_GAP = "end-of-gap"
+    SKIP = "skip"
+
+
+class FoldName(StrEnum):
+    """What becomes of a local time that comes twice, by name."""
+
+    FIRST = "first"
+    SECOND = "second"
+    BOTH = "both"
+
+
+def absolute(text: str) -> datetime:
+    """An instant as an option's value: ISO 8601 with an offset, so that the zone of this machine does not matter."""
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        parsed = None
+    if parsed is None or parsed.tzinfo is None:
+        raise typer.BadParameter(
+            f"{text!r} is no instant: write it with Z or an offset, like 2026-03-29T00:00:00Z or 2026-03-29T01:00+01:00"
+        )
+    return parsed.astimezone(UTC)
+
+
+Crons = Annotated[
+    list[str] | None,
+    typer.Option("--cron", help="When the local time matches, such as '30 2 * * MON-FRI'.", metavar="EXPRESSION"),
+]
+Everies = Annotated[
+    list[str] | None, typer.Option("--every", help="Every so often: 15m, 1h30m, 2d.", metavar="DURATION")
+]
+Excludes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--exclude", help="Not in local minutes that match, such as '* 22-23,0-5 * * *'.", metavar="EXPRESSION"
+    ),
+]
+TimeZone = Annotated[str, typer.Option("--tz", help="IANA zone of the local time.", metavar="ZONE")]
+Seconds = Annotated[bool, typer.Option("--seconds", help="Expressions have six fields, seconds first.")]
+Anchor = Annotated[
+    Instant, typer.Option(parser=absolute, help="What --every counts from; else its creation.", metavar="TIME")
+]
+Start = Annotated[Instant, typer.Option(parser=absolute, help="Nothing fires before this.", metavar="TIME")]
+End = Annotated[Instant, typer.Option(parser=absolute, help="Nothing fires after this.", metavar="TIME")]
+Jitter = Annotated[
+    Duration, typer.Option(parser=duration, help="Fire each up to this later, always the same.", metavar="DURATION")
+]
+GapOption = Annotated[GapName, typer.Option("--gap", help="Times of the day that the clock jumps over in spring.")]
+FoldOption = Annotated[FoldName, typer.Option("--fold", help="Times of the day that come twice in autumn.")]
+
+
+def epoch_ms(instant: datetime) -> int:
+    """Epoch milliseconds UTC of an aware datetime."""
+    return (instant - _EPOCH) // _MS
+
+
+def timing_of(  # noqa: D417 - the others are the options above
+    crons: list[str] | None,
+    everies: list[str] | None,
+    *,
+    created_ms: int | None,
+    excludes: list[str] | None = None,
+    zone: str = "UTC",
+    seconds: bool = False,
+    anchor: datetime | None = None,
+    start: datetime | None = None,
+    end: datetime | None = None,
+    jitter: timedelta | None = None,
+    gap: GapName = GapName.END_OF_GAP,
+    fold: FoldName = FoldName.FIRST,
+) -> "ScheduleTiming":
+    """The definition that the options make, checked.
+
+    Args:
+        created_ms: when it is created, in epoch milliseconds: it must fire after that. None: not known here.
+
+    Raises `CliError` that names the option.
+    """
+    from mainspring.processors.core.timing import check_timing
+    from mainspring.schemas.schedule import CronRule, FoldRule, GapRule, IntervalRule, ScheduleTiming
+
+    if not crons and not everies:
+        raise CliError(
+            "Nothing says when it fires.", hint="Give --cron '30 2 * * MON-FRI' or --every 15m.", code=ExitCode.USAGE
+        )
+    anchor_ms = None if anchor is None else epoch_ms(anchor)
+    timing = ScheduleTiming(
+        rules=(
+            *(CronRule(expression=text, seconds=seconds) for text in crons or ()),
+            *(IntervalRule(every_ms=_every_ms(text), anchor_ms=anchor_ms) for text in everies or ()),
+        ),
+        exclude=tuple(CronRule(expression=text, seconds=seconds) for text in excludes or ()),
+        timezone=zone,
+        start_ms=None if start is None else epoch_ms(start),
+        end_ms=None if end is None else epoch_ms(end),
+        jitter_ms=0 if jitter is None else jitter // _MS,
+        gap=GapRule[gap.name],
+        fold=FoldRule[fold.name],
+    )
+    problem = check_timing(timing, created_ms=created_ms)
+    if problem is not None:
+        raise _refused(problem, timing)
+    return timing
+
+
+def _every_ms(text: str) -> int:
+    try:
+        return parse_duration(text) // _MS
+    except ValueError as error:
+        raise CliError(f"--every: {error}.", code=ExitCode.USAGE) from None
+
+
+def _refused(problem: "Problem", timing: "ScheduleTiming") -> CliError:
+    message = problem.message.removeprefix(problem.field).strip()
+    return CliError(f"{_option(problem.field, timing)}: {message}.", hint="See docs/schedules.md.", code=ExitCode.USAGE)
+
+
+def _option(field: str, timing: "ScheduleTiming") -> str:
+    """The option that a field of the definition came from, with its value where there are several."""
+    from mainspring.schemas.schedule import CronRule
+
+    for at, rule in enumerate(timing.rules):
+        if field.startswith(f"timing.rules[{at}]"):
+            return f"--cron {rule.expression!r}" if isinstance(rule, CronRule) else "--every"
+    for at, rule in enumerate(timing.exclude):
+        if field.startswith(f"timing.exclude[{at}]") and isinstance(rule, CronRule):
+            return f"--exclude {rule.expression!r}"
+    names = {"timezone": "--tz", "start_ms": "--start", "end_ms": "--end", "jitter_ms": "--jitter"}
+    return names.get(field.removeprefix("timing."), "The schedule")
