@@ -10,9 +10,9 @@ RUN_EXTRAS := scheduler,worker,local
 DEV_EXTRAS := $(RUN_EXTRAS),postgres,registry,dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --constraint constraints.txt
-# The time limits of the tests hold for two at once on two cores; `make test TESTS=tests/core WORKERS=0` runs a part in
+# Mostly they wait for brokers and processes, so four keep two cores busy; `make test TESTS=tests/core WORKERS=0` runs a part in
 # this process alone.
-WORKERS ?= 2
+WORKERS ?= 4
 TESTS ?= tests
 PYTEST_ARGS ?=
 

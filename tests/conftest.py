@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from mainspring.local import EmbeddedKafka
-from tests.support import proofs, skips
+from tests.support import proofs, skips, spread
 from tests.support.shared_broker import NoBrokerError, SharedBroker, ask
 
 _ADDRESS = "shared_broker_address"
@@ -26,6 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let no test be skipped in CI unless it is listed with its reason; print what proofs have measured."""
     skips.install(config)
     proofs.install(config)
+    config.pluginmanager.register(spread)
     # The schedulers that tests start keep their tables where nobody's own are.
     os.environ["XDG_STATE_HOME"] = str(Path(tempfile.gettempdir()) / f"mainspring-tests-{os.getpid()}")
 
