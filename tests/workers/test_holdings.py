@@ -136,6 +136,35 @@ def test_the_best_of_one_batch_gets_the_slot() -> None:
     assert desk.claimed() == [("critical", True)]
 
 
+def test_offers_of_one_lane_are_taken_in_their_order_whatever_the_priorities_of_their_jobs() -> None:
+    # given
+    desk = Desk(slots=1)
+    desk.offer("running")
+    priorities = (Priority.LOW, Priority.CRITICAL, Priority.HIGH)
+    offers = [
+        WorkOffered(
+            job_id=priority.name,
+            attempt=1,
+            offer=1,
+            offered_at_ms=0,
+            due_at_ms=0,
+            spec=replace(to_spec("known"), job_id=priority.name, priority=priority),
+        )
+        for priority in priorities
+    ]
+
+    # when
+    desk.holdings.offered(offers, 0.0, lanes=[Priority.MEDIUM] * 3)
+    desk.sent.clear()
+    for job_id in ("running", "LOW", "CRITICAL"):
+        desk.confirm(job_id)
+        desk.end(job_id)
+
+    # then
+    claimed = [record.job_id for record in desk.sent if isinstance(record, AttemptClaimed)]
+    assert claimed == ["LOW", "CRITICAL", "HIGH"]
+
+
 def test_a_held_offer_is_declined_after_its_time() -> None:
     desk = Desk(slots=1, hold_ms=300)
     desk.offer("a", "b", now=1.0)
