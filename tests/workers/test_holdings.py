@@ -226,7 +226,7 @@ def test_a_start_needs_a_lease_that_cannot_have_expired(age: float, runs: bool) 
 def test_a_heartbeat_that_arrived_extends_the_time_to_start() -> None:
     desk = Desk()
     desk.offer("a", now=0.0)
-    leases.renew([desk.holdings.attempts["a"]], sent_at=8.0, lease_s=10.0)
+    leases.renew([desk.holdings.attempts["a"]], sent_at=8.0, arrived_at=8.1, lease_s=10.0)
     desk.confirm("a", now=15.0)
     assert desk.executor.running == 1
 
@@ -235,10 +235,25 @@ def test_a_heartbeat_after_a_whole_lease_of_silence_revives_no_lease() -> None:
     # given a worker that was cut off from the brokers: what it sends when it is back arrives, and the attempt is lost
     desk = Desk()
     desk.offer("a", now=0.0)
-    leases.renew([desk.holdings.attempts["a"]], sent_at=10.0, lease_s=10.0)
+    leases.renew([desk.holdings.attempts["a"]], sent_at=10.0, arrived_at=10.1, lease_s=10.0)
 
     # when the confirmation is read at last
     desk.confirm("a", now=12.0)
+
+    # then
+    assert desk.executor.running == 0
+    assert [r.job_id for r in desk.take(AttemptReleased)] == ["a"]
+
+
+def test_heartbeats_that_were_held_up_until_the_lease_was_over_revive_no_lease() -> None:
+    # given a worker that was cut off and spoke up all the time: everything arrives when the connection is back
+    desk = Desk()
+    desk.offer("a", now=0.0)
+    for sent_at in (3.0, 6.0, 9.0, 12.0):
+        leases.renew([desk.holdings.attempts["a"]], sent_at, arrived_at=13.0, lease_s=10.0)
+
+    # when the confirmation is read before the news that the attempt is lost
+    desk.confirm("a", now=13.1)
 
     # then
     assert desk.executor.running == 0
