@@ -76,6 +76,7 @@ class ActiveInstance:
     job_id: str
     nominal_ms: int
     version: int
+    fired_revision: int
     cancelled: bool = False
 
 
