@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mainspring.log import KafkaLog, verify
 from mainspring.processors.core.schedule.evolve import NO_PLAN, fold_schedule
 from mainspring.schemas import (
     CatchUp,
@@ -70,7 +71,8 @@ def states(here: Installation) -> dict[str, ScheduleState]:
     return {row.schedule_id: row for row in rows if isinstance(row, ScheduleState)}
 
 
-def assert_rows_are_folds(here: Installation) -> None:
+def assert_the_log_is_right(here: Installation) -> None:
+    """Folded with the product's own function, and audited as a user would."""
     lives: dict[str, list[Any]] = {}
     for event in here.all_events():
         if hasattr(event, "schedule_id"):
@@ -83,6 +85,8 @@ def assert_rows_are_folds(here: Installation) -> None:
         folded = fold_schedule(events)
         row = rows.get(schedule_id)
         assert (row and replace(row, plan=NO_PLAN)) == (folded and replace(folded, plan=NO_PLAN))
+    report = verify(KafkaLog(here.connection, here.topology), CODEC)
+    assert report.ok, report.findings
 
 
 def test_a_schedule_fires_its_jobs_and_hears_of_their_end(kafka: str, prefix: str) -> None:
@@ -104,7 +108,7 @@ def test_a_schedule_fires_its_jobs_and_hears_of_their_end(kafka: str, prefix: st
         here.until(lambda: here.events(ScheduleDeleted), "the end")
         assert states(here) == {}
         assert txns_are_whole(here.all_events())
-        assert_rows_are_folds(here)
+        assert_the_log_is_right(here)
 
 
 @pytest.mark.parametrize("point", ["before-begin", "after-flush", "after-send_offsets", "after-commit"])
@@ -130,7 +134,7 @@ def test_one_fire_is_one_job_also_when_its_scheduler_is_killed(kafka: str, prefi
             assert times == list(range(times[0], times[-1] + 1, EVERY_MS)), "none is missed, and none comes twice"
         here.until(lambda: {event.job_id for event in here.events(JobCompleted)} >= set(jobs), "all that was fired")
         assert not here.events(CommandRejected)
-        assert_rows_are_folds(here)
+        assert_the_log_is_right(here)
 
 
 def _at_least(here: Installation, wanted: int) -> Callable[[], bool]:
@@ -154,7 +158,7 @@ def test_an_instance_that_never_starts_keeps_the_next_ones_back_and_costs_nothin
         worker.succeed(job_id)
         here.until(lambda: len(fired(here)) >= 2, "the next one")
 
-        assert_rows_are_folds(here)
+        assert_the_log_is_right(here)
 
 
 def _for_a_while(here: Installation, duration_ms: int) -> None:
