@@ -62,13 +62,18 @@ class CronFiring:
             if now_s == segment.start_s and self.fires_behind_gap(segment):
                 return now_s * _MS
             first, end = self._window(segment)
-            found = self._cron.next_local(max(now_s + segment.offset_s, first))
-            if found is None:
-                return None
-            if found < end:
+            local_s = now_s + segment.offset_s
+            found = self._cron.next_local(max(local_s, first))
+            if found is not None and found < end:
                 return (found - segment.offset_s) * _MS
-            # What matches later may fire earlier or later than by this offset, by two days at most.
-            now_s = max(segment.end_s, found - segment.offset_s - 2 * DAY_S)
+            if segment.again_from_s < local_s:
+                # Times before this one, which match perhaps, come again.
+                now_s = segment.end_s
+            elif found is None:
+                return None
+            else:
+                # It may fire earlier or later than by this offset, by two days at most.
+                now_s = max(segment.end_s, found - segment.offset_s - 2 * DAY_S)
         return None
 
     def masks(self, block: Block) -> dict[int, int]:
