@@ -261,7 +261,7 @@ class Mainspring:
 
     def restart_scheduler(self) -> None:
         """Another scheduler process takes over, as after a deploy or a crash: state stays, leases begin anew."""
-        self._simulation.scheduler.restart()
+        self._simulation.restart_scheduler()
 
     # Looking at it.
 

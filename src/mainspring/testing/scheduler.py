@@ -1,7 +1,7 @@
 """The scheduler of a kit: the real core over rows in memory, and the log of what it decided."""
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from mainspring.client.progress import JobEvent, Progress
@@ -59,9 +59,8 @@ class VirtualScheduler:
         self.signals: list[Signal] = []
         self.offers: dict[str, Offer] = {}
         """By job id: the latest offer that no worker has read."""
-        self.on_event: Callable[[JobEvent], None] = lambda _event: None
         self._clock = clock
-        self._rules = rules
+        self.rules = rules
         self._encode = codec.encode
         self._seed = seed
         self._inbox: deque[tuple[Record, CauseSource]] = deque()
@@ -88,22 +87,27 @@ class VirtualScheduler:
         """Decides what was given. Returns whether there was anything."""
         any_given = bool(self._inbox)
         while self._inbox:
-            record, source = self._inbox.popleft()
-            offset = self._offsets[source]
-            self._offsets[source] += 1
-            raw = b""
-            if source is CauseSource.ATTEMPTS and not isinstance(record, _WITHOUT_EVIDENCE):
-                raw = self._encode(record)
-            self._core.apply(record, Cause(source=source, partition=0, offset=offset), self._clock.now, raw)
-            self._publish()
+            self.apply(*self._inbox.popleft())
         return any_given
 
-    def tick(self) -> None:
-        """Does what is due, and offers what may be."""
-        now = self._clock.now
-        self._core.tick(now)
-        self._core.dispatch(now, _ROOM)
+    def apply(self, record: Record, source: CauseSource) -> None:
+        """Decides one record."""
+        offset = self._offsets[source]
+        self._offsets[source] += 1
+        raw = b""
+        if source is CauseSource.ATTEMPTS and not isinstance(record, _WITHOUT_EVIDENCE):
+            raw = self._encode(record)
+        self._core.apply(record, Cause(source=source, partition=0, offset=offset), self._clock.now, raw)
         self._publish()
+
+    def tick(self, room: int) -> bool:
+        """Does what is due, and offers at most `room` jobs. Returns whether it has offered any."""
+        now = self._clock.now
+        known = len(self.offers)
+        self._core.tick(now)
+        self._core.dispatch(now, min(room, _ROOM))
+        self._publish()
+        return len(self.offers) > known
 
     def placed(self, job_id: str, reader: int) -> None:
         """Which worker has read the offer, so that the next one goes to another."""
@@ -120,7 +124,11 @@ class VirtualScheduler:
         self._publish()
 
     def next_us(self) -> int | None:
-        """When `tick` or a lease has work."""
+        """When `tick` or a lease has work.
+
+        Where jobs wait for a slot the core would offer at once, and hides behind that when it would do anything else:
+        leases are the business of the kit then, and offers are renewed late.
+        """
         wake = self._core.wake_at()
         if wake is None:
             return None
@@ -128,8 +136,12 @@ class VirtualScheduler:
         if wake.wall_ms is not None:
             instants.append(self._clock.at_wall_ms(wake.wall_ms))
         if wake.mono_ms is not None:
-            instants.append(self._clock.at_mono_ms(wake.mono_ms))
-        return min(instants)
+            at_us = self._clock.at_mono_ms(wake.mono_ms)
+            if at_us > self._clock.now_us:
+                instants.append(at_us)
+            elif self.offers:
+                instants.append(self._clock.now_us + self.rules.renew_max_ms * 1000)
+        return min(instants, default=None)
 
     def explain(self, job_id: str) -> WhyNot:
         """Why the job is not running."""
@@ -143,7 +155,7 @@ class VirtualScheduler:
         )
 
     def _load(self) -> PartitionCore:
-        core = PartitionCore(0, self._rules, self.rows, self._seed)
+        core = PartitionCore(0, self.rules, self.rows, self._seed)
         core.load(tuple(self.rows.states.values()), self._next_seq, self._clock.now)
         return core
 
@@ -153,7 +165,6 @@ class VirtualScheduler:
             self.events.append(event)
             self.events_of[event.job_id].append(event)
             self.progress[event.job_id].apply(event)
-            self.on_event(event)
         self.signals += output.signals
         for offer in output.offers:
             self.offers.pop(offer.record.job_id, None)  # a renewed one goes to the end

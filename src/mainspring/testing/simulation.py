@@ -67,6 +67,8 @@ class Simulation:
 
     def about_to_fall_silent(self, worker: VirtualWorker) -> None:
         # Heartbeats of those who are well are not played one by one; from here on leases matter, and count from now.
+        if worker.silent_since_us is None:
+            worker.silent_since_us = self.clock.now_us
         self._beat_all()
         self.scheduler.decide()
         if self._lease_check_open:
@@ -86,6 +88,14 @@ class Simulation:
         worker = VirtualWorker(self, self.stage, config, registry, len(self.workers) + 1)
         self.workers.append(worker)
         return worker
+
+    def restart_scheduler(self) -> None:
+        """Another process takes over."""
+        self.scheduler.restart()
+        self._lease_check_open = False
+        for worker in self.workers:
+            if worker.silent_since_us is not None:
+                worker.silent_since_us = self.clock.now_us
 
     def advance(self, to_us: int) -> None:
         """Lets everything happen up to a moment, that moment included."""
@@ -145,8 +155,8 @@ class Simulation:
             self._start_hooks()
             self.scheduler.decide()
             self._check_leases()
-            self.scheduler.tick()
-            moved = self._deliver()
+            moved = self.scheduler.tick(sum(worker.room for worker in self.workers))
+            moved = self._deliver() or moved
             moved = self.stage.pump() or moved
             for worker in self._alive():
                 moved = worker.turn() or moved
@@ -160,7 +170,17 @@ class Simulation:
     def _next_us(self) -> int | None:
         instants = [self.scheduler.next_us(), self.stage.next_us]
         instants += [worker.next_us for worker in self._alive()]
+        instants += self._lease_ends()
         return min((at_us for at_us in instants if at_us is not None), default=None)
+
+    def _lease_ends(self) -> list[int]:
+        """When the leases of the silent are over, as far as they hold any."""
+        lease_us = self.scheduler.rules.lease_ms * 1000
+        silent = [(worker, worker.silent_since_us) for worker in self.workers if worker.silent_since_us is not None]
+        ends = [(worker.incarnation, since_us + lease_us) for worker, since_us in silent]
+        return [
+            at_us for incarnation, at_us in ends if at_us > self.clock.now_us and self.scheduler.held_by([incarnation])
+        ]
 
     def _deliver(self) -> bool:
         signals, self.scheduler.signals = self.scheduler.signals, []
@@ -172,29 +192,33 @@ class Simulation:
                 heard = True
             elif worker is not None:
                 self.scheduler.signals.append(signal)
-        for job_id, offer in tuple(self.scheduler.offers.items()):
+        offers = self.scheduler.offers
+        for job_id, offer in sorted(offers.items(), key=lambda each: -each[1].lane):
             reader = self._reader_of(offer)
             if reader is not None:
-                del self.scheduler.offers[job_id]
+                del offers[job_id]
                 self.scheduler.placed(job_id, reader.number)
                 reader.offered(offer)
                 heard = True
         return heard
 
     def _reader_of(self, offer: Offer) -> VirtualWorker | None:
-        """The worker with the most room, another than the last where there is one; among equals all get a turn."""
-        readers = [worker for worker in self._alive() if worker.reads(offer.queue)]
+        """The worker with the most room, another than the last where there is one; among equals all get a turn.
+
+        No worker is given what it has no slot for, so that the next job is chosen as late as can be.
+        """
+        readers = [worker for worker in self.workers if worker.room and offer.queue in worker.queues]
         if not readers:
             return None
         self._turns += 1
         in_turn = [readers[(self._turns + step) % len(readers)] for step in range(len(readers))]
-        return max(in_turn, key=lambda worker: (worker.number != offer.avoid, worker.free))
+        return max(in_turn, key=lambda worker: (worker.number != offer.avoid, worker.room))
 
     def _check_leases(self) -> None:
         if not (self._lease_check_open or self.scheduler.overdue_leases()):
             return
         self._lease_check_open = True
-        silent = [worker.incarnation for worker in self.workers if not (worker.is_alive and worker.is_connected)]
+        silent = [worker.incarnation for worker in self.workers if worker.silent_since_us is not None]
         # As long as everybody is well no lease runs out: the check stays open, and no heartbeats need to be played.
         if self.scheduler.held_by(silent):
             self._beat_all()

@@ -20,7 +20,6 @@ from mainspring.workers.reports import Reporter
 
 __all__ = ["VirtualWorker", "WorkerHome", "WorkerLife"]
 
-_TICK_US: Final = 50_000
 _STOP_US: Final = 3_000_000
 """How long what was told to stop at the end of a drain may take to do so, as in the real worker."""
 
@@ -61,6 +60,7 @@ class VirtualWorker:
         self.incarnation = f"{config.worker_id}.{life}"
         self.life = WorkerLife.RUNNING
         self.is_connected = True
+        self.silent_since_us: int | None = None
         self._home = home
         self._clock = stage.clock
         self._lease_s = config.lease_ms / 1000
@@ -93,9 +93,9 @@ class VirtualWorker:
         return tuple(attempt.job_id for attempt in self._executor.attempts)
 
     @property
-    def free(self) -> int:
-        """Slots for which no offer waits."""
-        return self._holdings.free - self._holdings.held
+    def room(self) -> int:
+        """For how many offers it has a slot now."""
+        return self._holdings.free if self.is_connected and self.life is WorkerLife.RUNNING else 0
 
     def kill(self) -> None:
         """`kill -9`: its code stops where it stands, nothing is reported; its jobs run again when their lease is over.
@@ -130,6 +130,7 @@ class VirtualWorker:
         """It reaches Kafka again: what it had to say is sent now, late as it may be."""
         self._check_alive()
         self.is_connected = True
+        self.silent_since_us = None
         unsent, self._unsent = self._unsent, []
         for role, record in unsent:
             self._send(role, record)
@@ -141,8 +142,6 @@ class VirtualWorker:
     def next_us(self) -> int | None:
         """When it has something to do by itself."""
         instants = [self._executor.next_us, self._stop_us if self._stop_us is not None else self._drain_us]
-        if self._holdings.held:
-            instants.append(self._clock.now_us + _TICK_US)
         if not self.is_connected:
             instants += self._patience()
         return min((at_us for at_us in instants if at_us is not None), default=None)
@@ -152,10 +151,6 @@ class VirtualWorker:
         held = list(self._holdings.attempts.values())
         if held and self.is_alive:
             self._send("attempts", self._reporter.heartbeat(held))
-
-    def reads(self, queue: str) -> bool:
-        """Whether offers of the queue reach it."""
-        return self.is_connected and self.life is WorkerLife.RUNNING and queue in self.queues
 
     def offered(self, offer: Offer) -> None:
         """It has read an offer."""
