@@ -1,5 +1,6 @@
 """What is refused before it is accepted, by the name of its field."""
 
+import time
 from typing import Any
 
 import pytest
@@ -26,8 +27,8 @@ def _calendar(*dates: str, name: str = "holidays") -> NamedCalendar:
 @pytest.mark.parametrize(
     ("changed", "field", "said"),
     [
-        ({"rules": ()}, "rules", "must have 1 to 32 rules, and has 0"),
-        ({"rules": (_HOURLY,) * (RULES_MAX + 1)}, "rules", "and has 33"),
+        ({"rules": ()}, "rules", "must have 1 to 16 rules, and has 0"),
+        ({"rules": (_HOURLY,) * (RULES_MAX + 1)}, "rules", "and has 17"),
         ({"rules": [_HOURLY]}, "rules", "must be a tuple, not list"),
         ({"rules": ("@daily",)}, "rules[0]", "must be a CronRule or an IntervalRule, not str"),
         ({"rules": (_NIGHTLY, CronRule(expression="x"))}, "rules[1].expression", "must have five fields"),
@@ -41,8 +42,8 @@ def _calendar(*dates: str, name: str = "holidays") -> NamedCalendar:
         ({"rules": (IntervalRule(every_ms=1_000, phase_ms=1_000),)}, "rules[0].phase_ms", "from 0 to 999"),
         ({"rules": (IntervalRule(every_ms=1_000, phase_ms=-1),)}, "rules[0].phase_ms", "from 0 to 999"),
         ({"rules": (IntervalRule(every_ms=1_000, anchor_ms=-1),)}, "rules[0].anchor_ms", "must be from 0"),
-        ({"rules": (_NIGHTLY, IntervalRule(every_ms=1_234))}, "rules[1].every_ms", "a multiple of 100 ms"),
-        ({"exclude": (IntervalRule(every_ms=1_050),)}, "exclude[0].every_ms", "a multiple of 100 ms"),
+        ({"rules": (_NIGHTLY, IntervalRule(every_ms=1_234))}, "rules[1].every_ms", "a multiple of 1000 ms"),
+        ({"exclude": (IntervalRule(every_ms=1_050),)}, "exclude[0].every_ms", "a multiple of 1000 ms"),
         ({"exclude": (CronRule(expression="* * 30 2 *"),)}, "exclude[0].expression", "never matches"),
         ({"calendars": (_calendar(),)}, "calendars[0].dates", "1 to 2000 dates"),
         ({"calendars": (_calendar(*["2027-01-01"] * (CALENDAR_DATES_MAX + 1)),)}, "calendars[0].dates", "1 to 2000"),
@@ -122,3 +123,26 @@ def test_what_would_never_fire_once_it_is_created_is_refused() -> None:
             "widen the rules or take exclusions away"
         ),
     ]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        tuple(IntervalRule(every_ms=1_000 * (at + 7), anchor_ms=at) for at in range(RULES_MAX)),
+        tuple(CronRule(expression=f"{at} * * * *") for at in range(RULES_MAX)),
+        (CronRule(expression="0 0 29 2 *"),),
+        (CronRule(expression="0 0 */28 2 SUN"),),
+    ],
+    ids=["intervals", "expressions", "leap days", "leap days on Sundays"],
+)
+def test_a_definition_that_exclusions_leave_nothing_of_is_refused_soon(
+    rules: tuple[CronRule | IntervalRule, ...],
+) -> None:
+    nights = tuple(CronRule(expression=f"* {hour},{23 - hour} * * *") for hour in range(12))
+    began = time.process_time()
+
+    problem = check_timing(_timing(rules=rules, exclude=nights, timezone="Europe/Berlin"))
+
+    assert problem is not None
+    assert "the exclusions leave nothing" in problem.message
+    assert time.process_time() - began < 2

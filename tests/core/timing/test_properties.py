@@ -27,7 +27,7 @@ _crons = st.builds(
 )
 _intervals = st.builds(
     IntervalRule,
-    every_ms=st.integers(9_000, 864_000).map(lambda tenths: tenths * 100),
+    every_ms=st.integers(900, 86_400).map(lambda seconds: seconds * 1_000),
     anchor_ms=st.none() | st.integers(0, 2 * _CREATED_MS),
     phase_ms=st.integers(0, 179_999),
 )

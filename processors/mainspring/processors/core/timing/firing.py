@@ -28,17 +28,14 @@ class IntervalFiring:
 
     def __init__(self, interval: Interval) -> None:
         self._interval = interval
-        self._by_fraction: dict[int, Interval] | None = None
 
     def next_after(self, after_ms: int) -> int | None:
         found = self._interval.next_after(after_ms)
         return found if found < END_S * _MS else None
 
     def masks(self, block: Block) -> dict[int, int]:
-        if self._by_fraction is None:
-            self._by_fraction = self._interval.by_fraction()
-        length, shift = block.end_s - block.start_s, block.first_bit
-        return {fraction: grid.mask(block.start_s, length) << shift for fraction, grid in self._by_fraction.items()}
+        mask = self._interval.mask(block.start_s, block.end_s - block.start_s)
+        return {self._interval.fraction_ms: mask << block.first_bit}
 
 
 class CronFiring:
