@@ -77,7 +77,7 @@ def _decide_waiting(draft: Draft, definition: Definition) -> bool:
         return False
     reason = "an instance had not ended"
     if spec.overlap is Overlap.BUFFER_ONE:
-        first = timing.next_after(state.cursor_ms) or latest
+        first = definition.next_after(state.cursor_ms) or latest
         fire(draft, definition, first, FireOrigin.PLANNED, reason="waited for an instance to end")
         if before:
             skip(draft, definition, OccurrenceOutcome.OVERLAP, latest, before, f"{reason} and one waited already")
@@ -89,7 +89,7 @@ def _decide_waiting(draft: Draft, definition: Definition) -> bool:
             why = f"{reason} and {spec.buffer_max} waited already"
             skip(draft, definition, OccurrenceOutcome.OVERLAP, oldest[-1], len(oldest), why)
             return True
-        first = timing.next_after(state.cursor_ms) or latest
+        first = definition.next_after(state.cursor_ms) or latest
         fire(draft, definition, first, FireOrigin.PLANNED, reason="waited for an instance to end")
         return True
     if spec.overlap is Overlap.CANCEL_OTHER:
@@ -114,6 +114,8 @@ def _newest_only(
 
 def _catch_up(draft: Draft, definition: Definition, room: int) -> None:
     spec, timing, now_ms = definition.spec, definition.timing, draft.now_ms
+    if _fire_only_one(draft, definition):
+        return
     window_ms = ON_TIME_MS if spec.catch_up is CatchUp.NONE else max(spec.catch_up_window_ms, ON_TIME_MS)
     missed, before = _due(timing, draft.present.cursor_ms, now_ms - window_ms - 1)
     if missed is not None:
@@ -129,6 +131,20 @@ def _catch_up(draft: Draft, definition: Definition, room: int) -> None:
         stop_active(draft, StopMode.REPLACED, newest)
     outcome = OccurrenceOutcome.OVERLAP if is_all else OccurrenceOutcome.COALESCED
     _newest_only(draft, definition, newest, older, outcome, "a later one was due, too")
+
+
+def _fire_only_one(draft: Draft, definition: Definition) -> bool:
+    """The everyday case, without a look at the whole range: one is due, on time, and the next is to come."""
+    first = definition.next_after(draft.present.cursor_ms)
+    if first is None or not 0 <= draft.now_ms - first.fire_at_ms <= ON_TIME_MS:
+        return False
+    following = definition.next_after(first.nominal_ms)
+    if following is not None and following.fire_at_ms <= draft.now_ms:
+        return False
+    if definition.spec.overlap is Overlap.REPLACE_OTHER:
+        stop_active(draft, StopMode.REPLACED, first)
+    fire(draft, definition, first, FireOrigin.PLANNED)
+    return True
 
 
 def _fire_all(draft: Draft, definition: Definition, room: int) -> None:
@@ -186,5 +202,5 @@ def complete(draft: Draft, definition: Definition) -> None:
         return
     if spec.max_runs is not None and state.runs >= spec.max_runs:
         draft.add(ScheduleCompleted(**draft.head(), completion_code=CompletionCode.MAX_RUNS))
-    elif definition.timing.next_after(state.cursor_ms) is None:
+    elif definition.next_after(state.cursor_ms) is None:
         draft.add(ScheduleCompleted(**draft.head(), completion_code=CompletionCode.END))

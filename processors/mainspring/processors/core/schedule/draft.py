@@ -4,7 +4,7 @@ from typing import Final, NamedTuple, TypedDict
 
 from mainspring.processors.core.errors import ScheduleFoldError
 from mainspring.processors.core.schedule.evolve import evolve_schedule
-from mainspring.processors.core.timing import Timing, occurrence_id, tzdata_version
+from mainspring.processors.core.timing import Occurrence, Timing, occurrence_id, tzdata_version
 from mainspring.schemas.commands import CancelJob, SubmitJob
 from mainspring.schemas.common import Cause, Txn
 from mainspring.schemas.followups import InstanceReplaced
@@ -51,17 +51,29 @@ class Head(TypedDict):
     txn: Txn
 
 
-class Definition(NamedTuple):
+class Definition:
     """The definition in force, and its occurrences."""
 
-    spec: ScheduleSpec
-    timing: Timing
-    tzdata: str
+    __slots__ = ("_known", "spec", "timing", "tzdata")
 
-    @classmethod
-    def of(cls, spec: ScheduleSpec, created_at_ms: int) -> "Definition":
+    def __init__(self, spec: ScheduleSpec, created_at_ms: int) -> None:
         """`created_at_ms` anchors intervals that have no anchor. Raises CronError or UnknownZoneError."""
-        return cls(spec, Timing(spec.timing, spec.schedule_id, created_at_ms), tzdata_version())
+        self.spec = spec
+        self.timing = Timing(spec.timing, spec.schedule_id, created_at_ms)
+        self.tzdata = tzdata_version()
+        self._known: dict[int, Occurrence | None] = {}
+
+    def next_after(self, after_ms: int) -> Occurrence | None:
+        """As `Timing.next_after`, remembered: one decision asks for what follows the same instant several times."""
+        if after_ms not in self._known:
+            self._known[after_ms] = self.timing.next_after(after_ms)
+        return self._known[after_ms]
+
+    def remember(self, state: ScheduleState) -> None:
+        """Takes the plan of a row for what it is: what follows its cursor. Not for one of another definition."""
+        plan = state.plan
+        if plan.tzdata == self.tzdata and plan.nominal_ms is not None and plan.fire_at_ms is not None:
+            self._known[state.cursor_ms] = Occurrence(nominal_ms=plan.nominal_ms, fire_at_ms=plan.fire_at_ms)
 
 
 class Draft:

@@ -11,6 +11,7 @@ from typing import Final, assert_never
 from mainspring.processors.core.errors import ScheduleFoldError
 from mainspring.processors.core.schedule.transitions import apply_schedule_edge
 from mainspring.schemas.bounds import ACTIVE_INSTANCES_MAX
+from mainspring.schemas.build import copier
 from mainspring.schemas.codes import FireOrigin, InstanceOutcome, StopMode
 from mainspring.schemas.records import ScheduleEvent
 from mainspring.schemas.schedule_events import (
@@ -30,10 +31,14 @@ from mainspring.schemas.schedule_events import (
 )
 from mainspring.schemas.tables import ActiveInstance, Backfill, Plan, ScheduleState
 
-__all__ = ["NO_PLAN", "evolve_schedule", "fold_schedule"]
+__all__ = ["NO_PLAN", "evolve_schedule", "fold_schedule", "with_plan"]
 
 NO_PLAN: Final = Plan()
 """The plan of a schedule for which the next occurrence has not been computed."""
+
+_copy_plan = copier(ScheduleState, "plan")
+_copy_next = copier(ScheduleState, "revision", "status")
+_copy_fired = copier(ScheduleState, "fired", "runs", "last_nominal_ms", "last_job_id", "active", "cursor_ms", "plan")
 
 _COMMANDS_KEPT: Final = 8
 """Accepted commands whose repetition is recognised: a client that sends again does so within seconds."""
@@ -93,6 +98,11 @@ def evolve_schedule(  # noqa: C901, PLR0911, PLR0912 - one case per event: to sp
             assert_never(unknown)
 
 
+def with_plan(state: ScheduleState, plan: Plan) -> ScheduleState:
+    """The same state with another plan; not a transition, so the revision stays."""
+    return _copy_plan(state, plan=plan)
+
+
 def _next(state: ScheduleState | None, event: ScheduleEvent) -> ScheduleState:
     """The state with its revision and status after the event. Raises ScheduleFoldError."""
     if state is None:
@@ -102,7 +112,7 @@ def _next(state: ScheduleState | None, event: ScheduleEvent) -> ScheduleState:
         detail = f"event of revision {event.revision} where {state.revision + 1} is next; one is missing or repeated"
         raise ScheduleFoldError(event.schedule_id, detail)
     status = apply_schedule_edge(event.schedule_id, state.status, type(event))
-    return replace(state, revision=event.revision, status=state.status if status is None else status)
+    return _copy_next(state, revision=event.revision, status=state.status if status is None else status)
 
 
 def _created(state: ScheduleState | None, event: ScheduleCreated) -> ScheduleState:
@@ -136,15 +146,19 @@ def _fired(state: ScheduleState, event: OccurrenceFired) -> ScheduleState:
             job_id=event.job_id, nominal_ms=event.nominal_ms, version=event.version, fired_revision=event.revision
         )
         active = (*active, instance)
-    fired = replace(
+    is_planned = event.origin == FireOrigin.PLANNED
+    fired = _copy_fired(
         state,
         fired=state.fired + 1,
+        runs=state.runs + is_planned,
         last_nominal_ms=event.nominal_ms,
         last_job_id=event.job_id,
         active=active,
+        cursor_ms=max(state.cursor_ms, event.nominal_ms) if is_planned else state.cursor_ms,
+        plan=NO_PLAN if is_planned else state.plan,
     )
-    if event.origin == FireOrigin.PLANNED:
-        return replace(fired, runs=state.runs + 1, cursor_ms=max(state.cursor_ms, event.nominal_ms), plan=NO_PLAN)
+    if is_planned:
+        return fired
     if event.origin == FireOrigin.TRIGGER:
         return _remember(replace(fired, triggered_ms=event.nominal_ms), event.command_id or "")
     backfills = tuple(

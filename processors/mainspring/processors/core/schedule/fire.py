@@ -1,15 +1,19 @@
 """How an occurrence becomes a job, and how one that does not is recorded."""
 
-from dataclasses import replace
-
 from mainspring.processors.core.schedule.draft import Definition, Draft, submit_command_id
 from mainspring.processors.core.timing import Occurrence
+from mainspring.schemas.build import copier, quick
 from mainspring.schemas.codes import FireOrigin, OccurrenceOutcome, StopMode
 from mainspring.schemas.commands import CancelJob, SubmitJob
 from mainspring.schemas.followups import InstanceReplaced
+from mainspring.schemas.job import JobSpec
 from mainspring.schemas.schedule_events import InstancesStopped, OccurrenceFired, OccurrencesSkipped
 
 __all__ = ["actor_of", "fire", "skip", "stop_active"]
+
+
+_new_fired = quick(OccurrenceFired)
+_copy_job = copier(JobSpec, "job_id", "schedule_id", "run_at_ms")
 
 
 def actor_of(schedule_id: str) -> str:
@@ -31,7 +35,7 @@ def fire(
     state, now_ms = draft.present, draft.now_ms
     job_id = draft.job_id(occurrence.nominal_ms)
     draft.add(
-        OccurrenceFired(
+        _new_fired(
             **draft.head(),
             nominal_ms=occurrence.nominal_ms,
             fire_at_ms=occurrence.fire_at_ms,
@@ -50,7 +54,7 @@ def fire(
         reason=f"{origin}, version {state.version}",
         requested_at_ms=now_ms,
         # The nominal time is what the run is about; it has come, so the job is due at once.
-        spec=replace(
+        spec=_copy_job(
             definition.spec.job, job_id=job_id, schedule_id=draft.schedule_id, run_at_ms=occurrence.nominal_ms
         ),
     )
@@ -62,7 +66,7 @@ def skip(
 ) -> None:
     """Records that the next `count` occurrences behind the cursor, the last of them `until`, are not fired."""
     state = draft.present
-    first = definition.timing.next_after(state.cursor_ms) if count > 1 else until
+    first = definition.next_after(state.cursor_ms) if count > 1 else until
     draft.add(
         OccurrencesSkipped(
             **draft.head(),

@@ -13,7 +13,7 @@ from mainspring.processors.core.schedule.decide_commands import decide_command, 
 from mainspring.processors.core.schedule.decide_due import complete, decide_backfill, decide_due, due_at_ms
 from mainspring.processors.core.schedule.decide_instances import decide_finished, decide_unprocessable
 from mainspring.processors.core.schedule.draft import Definition, Draft, ScheduleContext
-from mainspring.processors.core.schedule.evolve import NO_PLAN
+from mainspring.processors.core.schedule.evolve import NO_PLAN, with_plan
 from mainspring.processors.core.schedule.rows import ScheduleRows
 from mainspring.processors.core.timing import tzdata_version
 from mainspring.schemas.codes import RejectCode
@@ -103,9 +103,10 @@ class ScheduleKeeper:
         try:
             definition = self._definition(draft.state)
             if definition is not None:
+                definition.remember(draft.state)
                 decide_due(draft, definition, room)
                 decide_backfill(draft, definition, room)
-            self._carry_out(draft)
+            self._carry_out(draft, definition)
         except CoreError:
             raise
         except Exception as error:  # noqa: BLE001 - rules that cannot be computed cost their schedule, not the partition
@@ -123,7 +124,7 @@ class ScheduleKeeper:
 
     def _definition(self, state: ScheduleState | None) -> Definition | None:
         spec = None if state is None else self._rows.schedule_spec(state.schedule_id)
-        return None if state is None or spec is None else Definition.of(spec, state.created_at_ms)
+        return None if state is None or spec is None else Definition(spec, state.created_at_ms)
 
     def _definition_if_any(self, state: ScheduleState | None) -> Definition | None:
         """The definition, None also where it cannot be computed: it can still be replaced or deleted."""
@@ -134,21 +135,22 @@ class ScheduleKeeper:
         except Exception:  # noqa: BLE001 - whatever is wrong with the rules, their schedule was paused for it
             return None
 
-    def _carry_out(self, draft: Draft) -> None:
-        """Completes what is over, plans what comes next, and writes."""
+    def _carry_out(self, draft: Draft, definition: Definition | None = None) -> None:
+        """Completes what is over, plans what comes next, and writes. `definition`: the one in force, if it is known."""
         if draft.state is None:
             self._write(draft, NO_PLAN)
             return
-        spec = draft.spec or self._rows.schedule_spec(draft.schedule_id)
-        assert spec is not None, draft.schedule_id
-        definition = Definition.of(spec, draft.state.created_at_ms)
+        if definition is None or draft.spec is not None:
+            spec = draft.spec or self._rows.schedule_spec(draft.schedule_id)
+            assert spec is not None, draft.schedule_id
+            definition = Definition(spec, draft.state.created_at_ms)
         complete(draft, definition)
         self._write(draft, _plan(draft.present, definition))
 
     def _write(self, draft: Draft, plan: Plan) -> None:
         rows, schedule_id = self._rows, draft.schedule_id
         before = rows.schedule(schedule_id)
-        after = draft.state if draft.state is None else replace(draft.state, plan=plan)
+        after = None if draft.state is None else with_plan(draft.state, plan)
         self._count += (after is not None) - (before is not None)
         if after != before:
             rows.put_schedule(schedule_id, after)
@@ -172,7 +174,7 @@ def _plan(state: ScheduleState, definition: Definition) -> Plan:
     if plan.tzdata != definition.tzdata:
         following = None
         if state.status is ScheduleStatus.ACTIVE:
-            following = definition.timing.next_after(state.cursor_ms)
+            following = definition.next_after(state.cursor_ms)
         plan = Plan(
             nominal_ms=None if following is None else following.nominal_ms,
             fire_at_ms=None if following is None else following.fire_at_ms,
