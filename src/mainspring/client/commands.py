@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 from mainspring.client.config import ClientConfig
 from mainspring.client.outbox import Envelope
-from mainspring.client.progress import Command
 from mainspring.client.tracing import current_trace
 from mainspring.jobs import ids
 from mainspring.jobs.errors import InvalidJobError
@@ -24,6 +23,7 @@ from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
 from mainspring.schemas.errors import UnwritableRecordError
 from mainspring.schemas.limits import check_command, check_text
+from mainspring.schemas.records import JobCommand
 from mainspring.topics.headers import command_headers
 
 __all__ = ["Arguments", "CommandMaker", "OtherTerms", "Submission", "Terms", "check_reason", "to_options"]
@@ -115,7 +115,7 @@ class CommandMaker:
             )
         )
 
-    def envelope(self, command: Command) -> Envelope:
+    def envelope(self, command: JobCommand) -> Envelope:
         """The command as it goes into the log. Raises `InvalidJobError` for what no record can hold."""
         job_id = command.spec.job_id if isinstance(command, SubmitJob) else command.job_id
         try:

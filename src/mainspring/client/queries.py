@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mainspring.client.core import ClientCore
 from mainspring.client.errors import JobNotFoundError, ViewBehindError, ViewUnavailableError
@@ -15,6 +15,7 @@ from mainspring.client.steps import Steps, wait
 from mainspring.client.wire import Deadline
 from mainspring.schemas.common import JobStatus, Priority
 from mainspring.schemas.events import JobCompleted
+from mainspring.schemas.records import JOB_EVENT_TYPES
 
 if TYPE_CHECKING:
     from mainspring.processors.projector.model import JobDetail, JobFilter, JobOrder, JobPage
@@ -124,7 +125,11 @@ class Queries:
         wire = self._core.wire
         partition = wire.partition_of(job_id)
         events, _ = yield from wire.scan(partition, job_id.encode(), wire.hint(job_id), deadline)
-        return [HistoryEntry(partition, offset, event) for event, offset in events]
+        return [
+            HistoryEntry(partition, offset, cast(JobEvent, event))
+            for event, offset in events
+            if type(event) in JOB_EVENT_TYPES
+        ]
 
     def close(self) -> None:
         """Close the view."""
@@ -177,7 +182,8 @@ class Queries:
         events, _ = yield from wire.scan(partition, job_id.encode(), wire.hint(job_id), deadline)
         progress = Progress(keep_spec=True)
         for event, _ in events:
-            progress.apply(event)
+            if type(event) in JOB_EVENT_TYPES:  # the id may be that of a schedule, too
+                progress.apply(cast(JobEvent, event))
         if progress.spec is None:
             raise JobNotFoundError(job_id, "the log")
         end = progress.terminal

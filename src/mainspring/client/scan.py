@@ -7,9 +7,9 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, 
 
 from mainspring.client.errors import EventsUnavailableError
 from mainspring.client.patience import patiently
-from mainspring.client.progress import JobEvent
 from mainspring.client.tail import Decoder
 from mainspring.client.watch import Start
+from mainspring.schemas.records import Event
 
 __all__ = ["scan"]
 
@@ -20,14 +20,14 @@ SILENCE_S = 30.0
 
 def scan(
     make_consumer: Callable[[], Consumer], topic: str, partition: int, key: bytes, start: Start, decode: Decoder
-) -> tuple[list[tuple[JobEvent, int]], int]:
+) -> tuple[list[tuple[Event, int]], int]:
     """Every committed event of one key from `start` to the end, with its offset; and that end.
 
     Costs a read of the partition from `start`: about a microsecond a record; only those of the key are decoded.
     Raises `EventsUnavailableError`.
     """
     consumer = make_consumer()
-    found: list[tuple[JobEvent, int]] = []
+    found: list[tuple[Event, int]] = []
     try:
         consumer.assign([TopicPartition(topic, partition, _first_offset(consumer, topic, partition, start))])
         while True:

@@ -1,0 +1,1 @@
+"""Recurring schedules: `client.schedules`, and what their definitions are made of."""
