@@ -9,6 +9,7 @@ __all__ = [
     "ActiveInstance",
     "Backfill",
     "Dispatch",
+    "FiredRun",
     "JobState",
     "Plan",
     "PositionRow",
@@ -92,6 +93,15 @@ class Backfill:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FiredRun:
+    """Neighbouring occurrences of one version that all were fired."""
+
+    first_ms: int
+    last_ms: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The next occurrence behind the cursor, as the definition has it; no event carries it."""
 
@@ -129,4 +139,5 @@ class ScheduleState:
     command_ids: tuple[str, ...] = ()
     active: tuple[ActiveInstance, ...] = ()
     backfills: tuple[Backfill, ...] = ()
+    fired_runs: tuple[FiredRun, ...] = ()
     plan: Plan

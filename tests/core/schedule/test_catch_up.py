@@ -50,7 +50,7 @@ def test_what_is_older_than_the_window_is_missed(catch_up: CatchUp, fired: list[
     assert site.skipped()[0] == ("MISSED", 1, 7, 7)
 
 
-def test_a_year_without_a_scheduler_costs_a_schedule_of_every_second_two_events() -> None:
+def test_a_year_without_a_scheduler_costs_a_schedule_of_every_second_three_events() -> None:
     site = away(365 * DAY, timing=every(1_000))
 
     assert len(site.last) == 3

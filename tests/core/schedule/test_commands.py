@@ -185,8 +185,25 @@ def test_a_backfill_of_what_may_overlap_is_bounded_in_each_turn() -> None:
     assert len(set(site.fired())) == 251
 
 
-def test_a_backfill_over_fired_times_is_refused_by_their_jobs_and_frees_the_schedule() -> None:
-    site = Site().create().later(MINUTE).succeed(minute(1))
+def test_a_backfill_leaves_out_what_was_fired_and_what_will_be() -> None:
+    site = Site().create(overlap=Overlap.ALLOW_ALL).each(MINUTE, 3).pause().each(MINUTE, 2).resume().each(MINUTE, 2)
+    before = site.fired()
+    # The jobs are forgotten by the history limit: the schedule itself knows what it has fired.
+    site.rows.states.clear()
+
+    site.backfill(NOON - 2 * MINUTE, site.now.wall_ms).until_idle()
+
+    assert before == [minute(number) for number in (1, 2, 3, 6, 7)]
+    assert site.fired()[5:] == [f"{ID}@2026-01-01T11:{each}:00Z" for each in (58, 59)] + [
+        minute(number) for number in (0, 4, 5)
+    ]
+    site.backfill(NOON - 2 * MINUTE, site.now.wall_ms).until_idle()
+    assert len(site.fired()) == 10
+    site.assert_row_is_fold()
+
+
+def test_a_backfill_over_times_that_another_version_fired_is_refused_by_their_jobs_and_frees_the_schedule() -> None:
+    site = Site().create().later(MINUTE).succeed(minute(1)).update(definition(note="another"))
 
     site.backfill(NOON, NOON + MINUTE).until_idle()
     site.succeed(minute(0)).until_idle()

@@ -58,6 +58,8 @@ def test_every_planned_time_has_one_outcome_whatever_happens(spec: ScheduleSpec,
     accepted = {job_id for job_id in jobs if job_id in site.rows.states}
     assert set(jobs) == accepted
     assert max(Counter(_planned(site)).values(), default=1) == 1
+    of_version = Counter((each.version, each.job_id) for each in site.events if isinstance(each, OccurrenceFired))
+    assert max(of_version.values(), default=1) == 1, "no backfill fires again what was fired"
 
 
 def _changes(event: object) -> bool:

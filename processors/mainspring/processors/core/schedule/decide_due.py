@@ -12,7 +12,7 @@ from mainspring.processors.core.timing import Occurrence, Timing
 from mainspring.schemas.codes import CompletionCode, FireOrigin, OccurrenceOutcome, StopMode
 from mainspring.schemas.schedule import CatchUp, Overlap, ScheduleStatus
 from mainspring.schemas.schedule_events import BackfillEnded, ScheduleCompleted
-from mainspring.schemas.tables import ScheduleState
+from mainspring.schemas.tables import Backfill, ScheduleState
 
 __all__ = ["ON_TIME_MS", "close_rest", "complete", "decide_backfill", "decide_due", "due_at_ms"]
 
@@ -164,8 +164,8 @@ def decide_backfill(draft: Draft, definition: Definition, room: int) -> None:
         return
     backfill = draft.present.backfills[0]
     limit = room if overlaps else 1
-    found = definition.timing.between(backfill.after_ms, backfill.until_ms, limit)
-    for occurrence in found.occurrences:
+    found = _not_fired(draft.present, definition, backfill, limit + 1)
+    for occurrence in found[:limit]:
         fire(
             draft,
             definition,
@@ -175,8 +175,26 @@ def decide_backfill(draft: Draft, definition: Definition, room: int) -> None:
             actor=backfill.actor,
             reason=backfill.reason,
         )
-    if not found.has_more:
+    if len(found) <= limit:
         draft.add(BackfillEnded(**draft.head(), command_id=backfill.command_id))
+
+
+def _not_fired(state: ScheduleState, definition: Definition, backfill: Backfill, limit: int) -> list[Occurrence]:
+    """The next occurrences of a backfill, without those that were fired, and those whose turn as planned is to come."""
+    until_ms = backfill.until_ms
+    if state.status is ScheduleStatus.ACTIVE:
+        until_ms = min(until_ms, state.cursor_ms)
+    # Of another version only the times were planned that it had; which of these were the same, their jobs know.
+    runs = [run for run in state.fired_runs if run.version == state.version]
+    found: list[Occurrence] = []
+    occurrence = definition.next_after(backfill.after_ms)
+    while occurrence is not None and occurrence.nominal_ms <= until_ms and len(found) < limit:
+        nominal_ms = occurrence.nominal_ms
+        run = next((each for each in runs if each.first_ms <= nominal_ms <= each.last_ms), None)
+        if run is None:
+            found.append(occurrence)
+        occurrence = definition.next_after(nominal_ms if run is None else run.last_ms)
+    return found
 
 
 def close_rest(draft: Draft, definition: Definition, reason: str) -> None:

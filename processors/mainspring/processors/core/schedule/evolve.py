@@ -10,7 +10,7 @@ from typing import Final, assert_never
 
 from mainspring.processors.core.errors import ScheduleFoldError
 from mainspring.processors.core.schedule.transitions import apply_schedule_edge
-from mainspring.schemas.bounds import ACTIVE_INSTANCES_MAX
+from mainspring.schemas.bounds import ACTIVE_INSTANCES_MAX, FIRED_RUNS_MAX
 from mainspring.schemas.build import copier
 from mainspring.schemas.codes import FireOrigin, InstanceOutcome, StopMode
 from mainspring.schemas.records import ScheduleEvent
@@ -29,7 +29,7 @@ from mainspring.schemas.schedule_events import (
     ScheduleResumed,
     ScheduleUpdated,
 )
-from mainspring.schemas.tables import ActiveInstance, Backfill, Plan, ScheduleState
+from mainspring.schemas.tables import ActiveInstance, Backfill, FiredRun, Plan, ScheduleState
 
 __all__ = ["NO_PLAN", "evolve_schedule", "fold_schedule", "with_plan"]
 
@@ -38,7 +38,9 @@ NO_PLAN: Final = Plan()
 
 _copy_plan = copier(ScheduleState, "plan")
 _copy_next = copier(ScheduleState, "revision", "status")
-_copy_fired = copier(ScheduleState, "fired", "runs", "last_nominal_ms", "last_job_id", "active", "cursor_ms", "plan")
+_copy_fired = copier(
+    ScheduleState, "fired", "runs", "last_nominal_ms", "last_job_id", "active", "cursor_ms", "plan", "fired_runs"
+)
 
 _COMMANDS_KEPT: Final = 8
 """Accepted commands whose repetition is recognised: a client that sends again does so within seconds."""
@@ -147,6 +149,12 @@ def _fired(state: ScheduleState, event: OccurrenceFired) -> ScheduleState:
         )
         active = (*active, instance)
     is_planned = event.origin == FireOrigin.PLANNED
+    runs = state.fired_runs
+    if is_planned:
+        runs = _with_fired(runs, state.cursor_ms, event)
+    elif event.origin == FireOrigin.BACKFILL:
+        after_ms = next((each.after_ms for each in state.backfills if each.command_id == event.command_id), -1)
+        runs = _with_fired(runs, after_ms, event)
     fired = _copy_fired(
         state,
         fired=state.fired + 1,
@@ -156,6 +164,7 @@ def _fired(state: ScheduleState, event: OccurrenceFired) -> ScheduleState:
         active=active,
         cursor_ms=max(state.cursor_ms, event.nominal_ms) if is_planned else state.cursor_ms,
         plan=NO_PLAN if is_planned else state.plan,
+        fired_runs=runs,
     )
     if is_planned:
         return fired
@@ -166,6 +175,16 @@ def _fired(state: ScheduleState, event: OccurrenceFired) -> ScheduleState:
         for each in state.backfills
     )
     return replace(fired, backfills=backfills)
+
+
+def _with_fired(runs: tuple[FiredRun, ...], previous_ms: int, event: OccurrenceFired) -> tuple[FiredRun, ...]:
+    """The runs with one occurrence more; it extends the run that ends where the search for it began."""
+    for index in range(len(runs) - 1, -1, -1):
+        run = runs[index]
+        if run.last_ms == previous_ms and run.version == event.version:
+            return (*runs[:index], replace(run, last_ms=event.nominal_ms), *runs[index + 1 :])
+    run = FiredRun(first_ms=event.nominal_ms, last_ms=event.nominal_ms, version=event.version)
+    return (*runs, run)[-FIRED_RUNS_MAX:]
 
 
 def _instance_ended(state: ScheduleState, event: InstanceEnded) -> ScheduleState:
