@@ -81,6 +81,14 @@ def test_a_year_passes_in_one_step(mainspring: Mainspring) -> None:
     assert mainspring.get(job.job_id).finished_at == datetime(2031, 1, 2, tzinfo=UTC)
 
 
+def test_sleeps_end_in_time_after_years_too(mainspring: Mainspring) -> None:
+    job = mainspring.submit(nap.job(0.02), delay=timedelta(days=3_650) + timedelta(milliseconds=1))
+
+    assert job.result() == pytest.approx(0.02, abs=1e-6)
+
+    assert mainspring.now - START == timedelta(days=3_650, milliseconds=21)
+
+
 def test_time_does_not_go_back(mainspring: Mainspring) -> None:
     mainspring.advance("1h")
 

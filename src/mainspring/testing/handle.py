@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from mainspring.client.info import JobInfo
 from mainspring.client.outcomes import Acceptance, CancelOutcome, result_of
-from mainspring.client.progress import JobEvent, Terminal
+from mainspring.client.progress import Terminal
 from mainspring.client.queries import HistoryEntry
 from mainspring.jobs.models import JobStatus
+from mainspring.schemas import JobEvent
 from mainspring.schemas.common import AttemptError
 from mainspring.schemas.events import JobCancelled, JobCompleted, JobFailed
 from mainspring.schemas.logs import LogCaptured

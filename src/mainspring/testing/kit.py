@@ -10,7 +10,6 @@ from mainspring.client.commands import Arguments, Submission, Terms, to_options
 from mainspring.client.config import ClientConfig
 from mainspring.client.info import JobInfo
 from mainspring.client.outcomes import CancelOutcome
-from mainspring.client.progress import JobEvent
 from mainspring.client.queries import HistoryEntry
 from mainspring.jobs.app import App, JobFunction
 from mainspring.jobs.base import Job
@@ -19,7 +18,7 @@ from mainspring.jobs.models import JobStatus
 from mainspring.jobs.spec import Submittable
 from mainspring.processors.core import QueueRules, Rules
 from mainspring.processors.core.explain import WhyNot
-from mainspring.schemas import Codec
+from mainspring.schemas import Codec, JobEvent
 from mainspring.testing.clock import Duration, VirtualClock, microseconds
 from mainspring.testing.errors import StandstillError
 from mainspring.testing.handle import TIMEOUT_S, VirtualJobHandle

@@ -12,13 +12,14 @@ from mainspring.client.core import NO_EFFECT
 from mainspring.client.errors import JobNotFoundError, ResultTimeoutError
 from mainspring.client.info import JobInfo, aware
 from mainspring.client.outcomes import Acceptance, CancelOutcome, rejected, result_of
-from mainspring.client.progress import Command, JobEvent, Progress, Terminal, status_of
+from mainspring.client.progress import Progress, Terminal, status_of
 from mainspring.client.queries import HistoryEntry
 from mainspring.jobs.app import JobCall
 from mainspring.jobs.base import Job
 from mainspring.jobs.models import JobStatus
 from mainspring.jobs.options import JobOptions
 from mainspring.jobs.spec import Submittable
+from mainspring.schemas import JobCommand, JobEvent
 from mainspring.schemas.bounds import ID_MAX_CHARS
 from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
@@ -215,7 +216,7 @@ class Operations:
         of_job = self._scheduler.events_of[job_id]
         return next((event for event in of_job if getattr(event, "command_id", None) == command_id), None)
 
-    def _give(self, command: Command) -> None:
+    def _give(self, command: JobCommand) -> None:
         self._given.add(command.spec.job_id if isinstance(command, SubmitJob) else command.job_id)
         self._maker.envelope(command)  # raises what the client raises for what no record can hold
         self._scheduler.give(command, CauseSource.COMMANDS)

@@ -4,10 +4,10 @@ from collections import defaultdict, deque
 from collections.abc import Iterable
 from typing import Final
 
-from mainspring.client.progress import JobEvent, Progress
+from mainspring.client.progress import Progress
 from mainspring.processors.core import Offer, PartitionCore, Rules
 from mainspring.processors.core.explain import WhyNot
-from mainspring.schemas import Codec, Record
+from mainspring.schemas import Codec, JobEvent, Record
 from mainspring.schemas.attempts import AttemptClaimed, AttemptHeartbeat, OfferDeclined
 from mainspring.schemas.common import Cause, CauseSource, JobStatus
 from mainspring.schemas.job import JobSpec

@@ -5,8 +5,9 @@ from dataclasses import fields
 from datetime import timedelta
 from typing import Any, Final
 
-from mainspring.client.progress import JobEvent, Progress
+from mainspring.client.progress import Progress
 from mainspring.processors.core.explain import WhyNot
+from mainspring.schemas import JobEvent
 from mainspring.schemas.common import AttemptError
 from mainspring.schemas.events import (
     CommandRejected,

@@ -79,6 +79,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         self._counting = threading.Lock()
         self._idle = _IdleSelector()
         super().__init__(self._idle)
+        # After months the nanosecond of a real clock is lost in a float: a timer that is due would stay a hair ahead.
+        self._clock_resolution = 1e-6
         self._idle.on_idle = self._now_idle
         self._idle.patience_s = self._patience_s
 
