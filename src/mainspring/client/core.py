@@ -42,7 +42,7 @@ class ClientCore:
     def __init__(self, config: ClientConfig) -> None:
         self.config = config
         self.wire = Wire(config)
-        self._maker = CommandMaker(config)
+        self.maker = CommandMaker(config)
 
     # -- commands ----------------------------------------------------------------------------------------------------
 
@@ -58,7 +58,7 @@ class ClientCore:
         """Returns once the command is in the log. `adopt`: if the id is known, follow the earlier job instead."""
         self.wire.check_usable()
         check_reason(reason)
-        command = self._maker.submit(submission, terms, reason)
+        command = self.maker.submit(submission, terms, reason)
         return (yield from self._send(command, command.spec.job_id, adopt=adopt, about_to_send=about_to_send))
 
     def submit_many(
@@ -71,8 +71,8 @@ class ClientCore:
         watches: list[Watch] = []
         envelopes: list[Envelope] = []
         for job in jobs:
-            command = self._maker.submit(job if isinstance(job, Submission) else Submission(job), terms, reason)
-            envelopes.append(self._maker.envelope(command))
+            command = self.maker.submit(job if isinstance(job, Submission) else Submission(job), terms, reason)
+            envelopes.append(self.maker.envelope(command))
             watches.append(self.wire.watch(command.spec.job_id, command.command_id, starts, adopt=adopt))
         self.wire.bulk().send(envelopes)
         self.wire.last.update({watch.partition: watch for watch in watches})
@@ -83,7 +83,7 @@ class ClientCore:
     ) -> Steps[CancelOutcome]:
         """Returns what came of it, at the latest when the running attempt has ended."""
         self.wire.check_usable()
-        watch = yield from self._send(self._maker.cancel(job_id, reason), job_id)
+        watch = yield from self._send(self.maker.cancel(job_id, reason), job_id)
         try:
             verdict = yield from self.verdict(watch, deadline)
         except CommandRejectedError as refusal:
@@ -111,7 +111,7 @@ class ClientCore:
     ) -> Steps[datetime]:
         """Returns when the job is due now. Raises `CommandRejectedError`, `VerdictTimeoutError`."""
         self.wire.check_usable()
-        command = self._maker.reschedule(job_id, run_at, delay, reason)
+        command = self.maker.reschedule(job_id, run_at, delay, reason)
         watch = yield from self._send(command, job_id)
         verdict = yield from self.verdict(watch, deadline)
         event = None if verdict is None else verdict.event
@@ -121,11 +121,11 @@ class ClientCore:
     def retry(self, job_id: str, new_job_id: str | None, reason: str, deadline: Deadline) -> Steps[Watch]:
         """Returns the accepted new job. Raises `CommandRejectedError`, `VerdictTimeoutError`."""
         self.wire.check_usable()
-        command = self._maker.retry(job_id, new_job_id, reason)
+        command = self.maker.retry(job_id, new_job_id, reason)
         starts = yield from self.wire.starts()
         # A refusal comes under the old id, the acceptance under the new one.
         both = [self.wire.watch(name, command.command_id, starts) for name in (job_id, command.new_job_id)]
-        yield from self.wire.send(self._maker.envelope(command))
+        yield from self.wire.send(self.maker.envelope(command))
         answers = [self.wire.tail.wait_verdict(watch) for watch in both]
         try:
             for watch in both:
@@ -210,7 +210,7 @@ class ClientCore:
         adopt: bool = False,
         about_to_send: Callable[[Watch], None] | None = None,
     ) -> Steps[Watch]:
-        envelope = self._maker.envelope(command)
+        envelope = self.maker.envelope(command)
         starts = yield from self.wire.starts()
         watch = self.wire.watch(job_id, command.command_id, starts, adopt=adopt)
         if about_to_send is not None:

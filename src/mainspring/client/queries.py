@@ -80,12 +80,12 @@ class Queries:
 
     def get(self, job_id: str, deadline: Deadline, *, fresh: bool) -> Steps[JobInfo]:
         """The job by the view, else by its partition of the log. Raises `JobNotFoundError`, `ViewBehindError`."""
-        view = yield from self._opened()
+        view = yield from self.opened()
         partition = self._core.wire.partition_of(job_id)
         if view is None:
             return (yield from self._folded(job_id, deadline, fresh=fresh))
         if fresh:
-            yield from self._caught_up(view, [partition], job_id, deadline)
+            yield from self.caught_up(view, [partition], job_id, deadline)
         detail = yield from wait(self._core.wire.in_background(view.get, job_id), deadline.left())
         if detail is None:
             raise JobNotFoundError(job_id, "the view")
@@ -106,13 +106,13 @@ class Queries:
         fresh: bool,
     ) -> Steps["JobPage"]:
         """One page of jobs by the view. Raises `ViewUnavailableError`, `ViewBehindError`."""
-        view = yield from self._opened()
+        view = yield from self.opened()
         if view is None:
             raise ViewUnavailableError("list")
         from mainspring.processors.projector.model import JobOrder
 
         if fresh:
-            yield from self._caught_up(view, self._core.wire.partitions, None, deadline)
+            yield from self.caught_up(view, self._core.wire.partitions, None, deadline)
         conditions, by = filters.to_model(), JobOrder(order)
 
         def page() -> "JobPage":
@@ -138,7 +138,8 @@ class Queries:
         if view is not None:
             view.close()
 
-    def _opened(self) -> Steps["View | None"]:
+    def opened(self) -> Steps["View | None"]:
+        """The view; None where there is none, or nothing installed to read it with."""
         self._core.wire.check_usable()
         if self._url is None or self._view is not None:
             return self._view
@@ -159,9 +160,8 @@ class Queries:
                     return None
             return self._view
 
-    def _caught_up(
-        self, view: "View", partitions: Iterable[int], job_id: str | None, deadline: Deadline
-    ) -> Steps[None]:
+    def caught_up(self, view: "View", partitions: Iterable[int], job_id: str | None, deadline: Deadline) -> Steps[None]:
+        """Returns when the view has seen what this client has sent to these partitions. Raises `ViewBehindError`."""
         yield from self._core.own_commands_decided(partitions, deadline)
         for partition in partitions:
             watch = self._core.wire.last.get(partition)

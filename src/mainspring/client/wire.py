@@ -128,7 +128,8 @@ class Wire:
         self, partition: int, key: bytes, start: Start, deadline: Deadline
     ) -> Steps[tuple[list[tuple[Event, int]], int]]:
         """The committed events of one key from `start` on, and where they end now."""
-        job = self.in_background(scan, self.make_consumer, self._events, partition, key, start, self.decode)
+        until = yield from self.ends.committed(partition)
+        job = self.in_background(scan, self.make_consumer, self._events, partition, key, start, until, self.decode)
         found: tuple[list[tuple[Event, int]], int] = yield from wait(job, deadline.left())
         return found
 
