@@ -21,7 +21,7 @@ from mainspring.processors.engine.tables.memory import MemoryTable
 from mainspring.processors.scheduler.intake import IntakeContext
 from mainspring.processors.scheduler.partition import SchedulerPartition
 from mainspring.processors.scheduler.placement import WorkPlacement
-from mainspring.schemas import Codec, Record
+from mainspring.schemas import Codec, JobEvent, Record
 from mainspring.schemas.attempts import AttemptHeartbeat
 from mainspring.schemas.codes import RetryReason
 from mainspring.schemas.commands import SubmitJob
@@ -279,6 +279,7 @@ def _compare(actions: list[tuple[Any, ...]], slots: int, workers: int) -> set[st
     assert recorded.rows.states == process.states()
     folded: dict[str, JobState | None] = {}
     for event in recorded.events:
+        assert isinstance(event, JobEvent)
         folded[event.job_id] = evolve(folded.get(event.job_id), event)
     assert {job_id: _plain(state) for job_id, state in folded.items() if state is not None} == {
         job_id: _plain(state) for job_id, state in recorded.rows.states.items()

@@ -18,7 +18,7 @@ from mainspring.jobs.models import JobStatus
 from mainspring.jobs.spec import Submittable
 from mainspring.processors.core import QueueRules, Rules
 from mainspring.processors.core.explain import WhyNot
-from mainspring.schemas import Codec, JobEvent
+from mainspring.schemas import Codec, Command, Event
 from mainspring.testing.clock import Duration, VirtualClock, microseconds
 from mainspring.testing.errors import StandstillError
 from mainspring.testing.handle import TIMEOUT_S, VirtualJobHandle
@@ -167,6 +167,13 @@ class Mainspring:
         """Every event of a job, refused commands and reports included."""
         return self._operations.history(job_id)
 
+    def send(self, command: Command) -> None:
+        """Put any command of the language into the log, as a program without Mainspring would: `CreateSchedule`, say.
+
+        Its verdict is among `events()`. Raises `InvalidJobError` for what no record can hold.
+        """
+        self._operations.send(command)
+
     def close(self) -> None:
         """Ends the test: stop hooks run, and what has not ended is unwound."""
         if not self._closed:
@@ -195,11 +202,11 @@ class Mainspring:
         """The present."""
         return self._clock.instant
 
-    def advance(self, duration: Duration) -> Sequence[JobEvent]:
+    def advance(self, duration: Duration) -> Sequence[Event]:
         """Let time pass (`"2h"`, `90`, a timedelta) and everything happen that is due. Returns what was decided."""
         return self._advance_to(self._clock.now_us + microseconds(duration))
 
-    def advance_to(self, instant: datetime) -> Sequence[JobEvent]:
+    def advance_to(self, instant: datetime) -> Sequence[Event]:
         """Let time pass until an instant. Raises ValueError for one that lies behind."""
         if instant < self.now:
             raise ValueError(f"time does not go back: it is {self.now.isoformat()}, after {instant.isoformat()}")
@@ -264,7 +271,7 @@ class Mainspring:
 
     # Looking at it.
 
-    def events(self, *kinds: type[Any]) -> Sequence[JobEvent]:
+    def events(self, *kinds: type[Any]) -> Sequence[Event]:
         """All that was decided, in order; of these kinds only, if any are given."""
         events = self._simulation.scheduler.events
         return tuple(event for event in events if not kinds or isinstance(event, kinds))
@@ -293,7 +300,7 @@ class Mainspring:
     def _started(self) -> datetime:
         return self.now - timedelta(microseconds=self._clock.now_us - self._clock.start_us)
 
-    def _advance_to(self, to_us: int) -> Sequence[JobEvent]:
+    def _advance_to(self, to_us: int) -> Sequence[Event]:
         known = len(self._simulation.scheduler.events)
         self._simulation.advance(to_us)
         return tuple(self._simulation.scheduler.events[known:])

@@ -16,14 +16,16 @@ from mainspring.client.progress import Progress, Terminal, status_of
 from mainspring.client.queries import HistoryEntry
 from mainspring.jobs.app import JobCall
 from mainspring.jobs.base import Job
+from mainspring.jobs.errors import InvalidJobError
 from mainspring.jobs.models import JobStatus
 from mainspring.jobs.options import JobOptions
 from mainspring.jobs.spec import Submittable
-from mainspring.schemas import JobCommand, JobEvent
+from mainspring.schemas import Command, JobEvent
 from mainspring.schemas.bounds import ID_MAX_CHARS
 from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
 from mainspring.schemas.common import CauseSource
+from mainspring.schemas.errors import UnwritableRecordError
 from mainspring.schemas.events import (
     CommandRejected,
     JobCancelled,
@@ -50,6 +52,7 @@ class Operations:
         self._scheduler = simulation.scheduler
         self._maker = CommandMaker(config, lambda: simulation.clock.wall_ms)
         self._drawn: Counter[str] = Counter()
+        self._encode = config.codec.encode
         self._given: set[str] = set()
         self._commands = 0
         self.decode_result: Callable[[bytes, str], Any] = config.decode_result
@@ -74,6 +77,10 @@ class Operations:
         """Puts many jobs into the log."""
         for command in commands:
             self._give(command)
+
+    def send(self, command: Command) -> None:
+        """Puts a ready command into the log. Raises `InvalidJobError` for what no record can hold."""
+        self._give(command)
 
     def cancel(self, job_id: str, reason: str, timeout_s: float | None, *, wait: bool) -> CancelOutcome:
         """As `Client.cancel`."""
@@ -116,6 +123,7 @@ class Operations:
         command = self._named(self._maker.retry(job_id, drawn, reason))
         self._give(command)
         self._scheduler.decide()
+        self._given.add(drawn)
         for key in (job_id, drawn):
             verdict = self._answer(key, command.command_id)
             if isinstance(verdict, CommandRejected):
@@ -216,9 +224,13 @@ class Operations:
         of_job = self._scheduler.events_of[job_id]
         return next((event for event in of_job if getattr(event, "command_id", None) == command_id), None)
 
-    def _give(self, command: JobCommand) -> None:
-        self._given.add(command.spec.job_id if isinstance(command, SubmitJob) else command.job_id)
-        self._maker.envelope(command)  # raises what the client raises for what no record can hold
+    def _give(self, command: Command) -> None:
+        if isinstance(command, SubmitJob):
+            self._given.add(command.spec.job_id)
+        try:
+            self._encode(command)
+        except UnwritableRecordError as error:
+            raise InvalidJobError(RejectCode.INVALID_FIELD, error.field, error.why) from error
         self._scheduler.give(command, CauseSource.COMMANDS)
 
     def _named(self, command: C) -> C:

@@ -7,7 +7,8 @@ from typing import Final
 from mainspring.client.progress import Progress
 from mainspring.processors.core import Offer, PartitionCore, Rules
 from mainspring.processors.core.explain import WhyNot
-from mainspring.schemas import Codec, JobEvent, Record
+from mainspring.processors.core.schedule.rows import ScheduleRowsInMemory
+from mainspring.schemas import Codec, Event, JobEvent, Record
 from mainspring.schemas.attempts import AttemptClaimed, AttemptHeartbeat, OfferDeclined
 from mainspring.schemas.common import Cause, CauseSource, JobStatus
 from mainspring.schemas.job import JobSpec
@@ -53,7 +54,8 @@ class VirtualScheduler:
 
     def __init__(self, clock: VirtualClock, rules: Rules, codec: Codec, seed: int) -> None:
         self.rows = MemoryRows()
-        self.events: list[JobEvent] = []
+        self.schedule_rows = ScheduleRowsInMemory()
+        self.events: list[Event] = []
         self.events_of: defaultdict[str, list[JobEvent]] = defaultdict(list)
         self.progress: defaultdict[str, Progress] = defaultdict(lambda: Progress(keep_spec=True))
         self.signals: list[Signal] = []
@@ -155,8 +157,9 @@ class VirtualScheduler:
         )
 
     def _load(self) -> PartitionCore:
-        core = PartitionCore(0, self.rules, self.rows, self._seed)
-        core.load(tuple(self.rows.states.values()), self._next_seq, self._clock.now)
+        core = PartitionCore(0, self.rules, self.rows, self._seed, self.schedule_rows)
+        schedules = tuple(self.schedule_rows.states.values())
+        core.load(tuple(self.rows.states.values()), self._next_seq, self._clock.now, schedules)
         return core
 
     def _publish(self) -> None:
@@ -165,6 +168,7 @@ class VirtualScheduler:
             self.events.append(event)
             self.events_of[event.job_id].append(event)
             self.progress[event.job_id].apply(event)
+        self.events += output.schedule_events
         self.signals += output.signals
         for offer in output.offers:
             self.offers.pop(offer.record.job_id, None)  # a renewed one goes to the end
