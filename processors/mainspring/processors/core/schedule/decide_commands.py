@@ -121,7 +121,7 @@ def _create(draft: Draft, command: CreateSchedule) -> None:
 
 
 def _check_definition(draft: Draft, spec: ScheduleSpec, *, created_ms: int) -> Problem | None:
-    problem = check_timing(spec.timing, created_ms=created_ms)
+    problem = check_timing(spec.timing, created_ms=created_ms, after_ms=draft.now_ms)
     if problem is not None:
         return problem
     queues = draft.context.queues
@@ -151,7 +151,7 @@ def _update(draft: Draft, definition: Definition | None, command: UpdateSchedule
         )
         reject(draft, command, RejectCode.VERSION_CONFLICT, message)
         return
-    problem = _check_definition(draft, spec, created_ms=draft.now_ms)
+    problem = _check_definition(draft, spec, created_ms=state.created_at_ms)
     if problem is not None:
         reject(draft, command, problem.code, problem.message)
         return
