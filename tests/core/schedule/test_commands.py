@@ -231,6 +231,18 @@ def test_a_backfill_over_times_that_another_version_fired_is_refused_by_their_jo
     site.assert_row_is_fold()
 
 
+def test_a_time_that_was_fired_before_is_no_failure_and_pauses_nothing() -> None:
+    site = Site().create(pause_on_failure=True).later(MINUTE).succeed(minute(1))
+    site.update(definition(pause_on_failure=True, note="another"))
+
+    site.backfill(NOON + MINUTE, NOON + MINUTE).until_idle()
+
+    refused = [each for each in site.events if isinstance(each, InstanceEnded) and each.outcome == "REFUSED"]
+    assert [each.detail for each in refused] == ["DUPLICATE_JOB"]
+    assert (site.state().status, site.state().failed) == (ScheduleStatus.ACTIVE, 0)
+    site.assert_row_is_fold()
+
+
 @pytest.mark.parametrize(
     ("from_ms", "until_ms", "code"),
     [
