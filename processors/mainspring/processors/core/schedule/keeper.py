@@ -66,16 +66,18 @@ class ScheduleKeeper:
 
     def apply(self, record: ScheduleCommand | InstanceFinished, cause: Cause, now: Now, next_seq: int) -> bool:
         """Takes an input; whether it took `next_seq`."""
+        definition = None
         if isinstance(record, InstanceFinished):
             draft = self._draft(record.schedule_id, cause, now, next_seq)
             spec = None if draft.state is None else self._rows.schedule_spec(record.schedule_id)
             decide_finished(draft, spec, record)
         else:
             draft = self._draft(schedule_of(record), cause, now, next_seq)
-            decide_command(draft, self._definition_if_any(draft.state), record)
+            definition = self._definition_if_any(draft.state)
+            decide_command(draft, definition, record)
         is_new = draft.state is not None and draft.spec is not None and draft.state.version == 1
         try:
-            self._carry_out(draft)
+            self._carry_out(draft, definition)
         except CoreError:
             raise
         except Exception as error:  # noqa: BLE001 - as for a tick: the command is decided, and what it leaves is paused
@@ -104,7 +106,6 @@ class ScheduleKeeper:
         try:
             definition = self._definition(draft.state)
             if definition is not None:
-                definition.remember(draft.state)
                 decide_due(draft, definition, room)
                 decide_backfill(draft, definition, room)
             self._carry_out(draft, definition)
@@ -125,7 +126,11 @@ class ScheduleKeeper:
 
     def _definition(self, state: ScheduleState | None) -> Definition | None:
         spec = None if state is None else self._rows.schedule_spec(state.schedule_id)
-        return None if state is None or spec is None else Definition(spec, state.created_at_ms)
+        if state is None or spec is None:
+            return None
+        definition = Definition(spec, state.created_at_ms)
+        definition.remember(state)
+        return definition
 
     def _definition_if_any(self, state: ScheduleState | None) -> Definition | None:
         """The definition, None also where it cannot be computed: it can still be replaced or deleted."""
@@ -141,10 +146,12 @@ class ScheduleKeeper:
         if draft.state is None:
             self._write(draft, NO_PLAN)
             return
-        if definition is None or draft.spec is not None:
-            spec = draft.spec or self._rows.schedule_spec(draft.schedule_id)
-            assert spec is not None, draft.schedule_id
-            definition = Definition(spec, draft.state.created_at_ms)
+        if draft.spec is not None:
+            definition = Definition(draft.spec, draft.state.created_at_ms)
+        elif definition is None:
+            # By the row as it was: the plan that it has is what follows the cursor that it has.
+            definition = self._definition(self._rows.schedule(draft.schedule_id))
+        assert definition is not None, draft.schedule_id
         complete(draft, definition)
         self._write(draft, _plan(draft.present, definition))
 
