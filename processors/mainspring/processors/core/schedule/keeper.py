@@ -30,6 +30,10 @@ _SCHEDULES_AT_ONCE: Final = 4_000
 """Schedules that one tick of all partitions together looks at, and what they fire together: about as much as a batch of
 inputs, so that ten thousand schedules of one instant are a few transactions; few, as what is fired runs in between."""
 
+_SHARE_BYTES: Final = 4_096
+"""A fire counts as one for each of these of its payload or part of them, so that large ones make no transaction that
+outlasts its time-out."""
+
 _FIRES_PER_TURN: Final = 100
 """Fires of one schedule in a tick, so that one that catches up does not hold up the others."""
 
@@ -95,17 +99,22 @@ class ScheduleKeeper:
         due = self._due.pop_due(now.wall_ms, self._per_tick)
         room = self._per_tick
         for taken, (schedule_id, _) in enumerate(due):
-            share = room // (len(due) - taken)
-            room -= self._decide(schedule_id, now, max(1, min(share, _FIRES_PER_TURN)))
+            if room > 0:
+                room -= self._decide(schedule_id, now, room // (len(due) - taken))
+            else:
+                self._due.add(schedule_id, now.wall_ms, None)
 
-    def _decide(self, schedule_id: str, now: Now, room: int) -> int:
-        """What time has brought for one schedule; returns how many messages it sends."""
+    def _decide(self, schedule_id: str, now: Now, share: int) -> int:
+        """What time has brought for one schedule; returns what its messages count as, `share` or little more."""
         draft = self._draft(schedule_id, self._timer, now, 0)
         if draft.state is None:
             return 0
+        weight = 1
         try:
             definition = self._definition(draft.state)
             if definition is not None:
+                weight += len(definition.spec.job.payload) // _SHARE_BYTES
+                room = max(1, min(share // weight, _FIRES_PER_TURN))
                 decide_due(draft, definition, room)
                 decide_backfill(draft, definition, room)
             self._carry_out(draft, definition)
@@ -114,7 +123,7 @@ class ScheduleKeeper:
         except Exception as error:  # noqa: BLE001 - rules that cannot be computed cost their schedule, not the partition
             draft = self._draft(schedule_id, self._timer, now, 0)
             self._give_up(draft, error)
-        return len(draft.followups)
+        return len(draft.followups) * weight
 
     def _give_up(self, draft: Draft, error: Exception) -> None:
         decide_unprocessable(draft, f"{type(error).__name__}: {error}")
