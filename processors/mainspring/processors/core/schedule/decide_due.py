@@ -83,11 +83,11 @@ def _decide_waiting(draft: Draft, definition: Definition) -> bool:
             skip(draft, definition, OccurrenceOutcome.OVERLAP, latest, before, f"{reason} and one waited already")
         return True
     if spec.overlap is Overlap.BUFFER_ALL:
-        surplus = min(before + 1 - spec.buffer_max, _SURPLUS_PER_TURN)
+        surplus = before + 1 - spec.buffer_max
         if surplus > 0:
-            oldest = timing.between(state.cursor_ms, ended_ms, surplus).occurrences
+            last, count = _oldest(timing, state.cursor_ms, ended_ms, surplus, before + 1)
             why = f"{reason} and {spec.buffer_max} waited already"
-            skip(draft, definition, OccurrenceOutcome.OVERLAP, oldest[-1], len(oldest), why)
+            skip(draft, definition, OccurrenceOutcome.OVERLAP, last, count, why)
             return True
         first = definition.next_after(state.cursor_ms) or latest
         fire(draft, definition, first, FireOrigin.PLANNED, reason="waited for an instance to end")
@@ -100,6 +100,18 @@ def _decide_waiting(draft: Draft, definition: Definition) -> bool:
     if spec.overlap is Overlap.SKIP:
         skip(draft, definition, OccurrenceOutcome.OVERLAP, latest, before + 1, reason)
     return False
+
+
+def _oldest(timing: Timing, after_ms: int, until_ms: int, wanted: int, there: int) -> tuple[Occurrence, int]:
+    """The last of the oldest occurrences of a range that has `there` of them, and how many it is: at most `wanted`.
+
+    Where they come evenly, almost all at once; what is left is next.
+    """
+    latest, before = timing.latest(after_ms, after_ms + (until_ms - after_ms) * wanted // there)
+    if latest is not None and before < wanted:
+        return latest, before + 1
+    few = timing.between(after_ms, until_ms, min(wanted, _SURPLUS_PER_TURN)).occurrences
+    return few[-1], len(few)
 
 
 def _newest_only(
