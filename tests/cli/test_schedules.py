@@ -52,6 +52,11 @@ def fired(installed: Installation, schedule_id: str) -> list[Any]:
     return [each for each in history if each["type"] == "OccurrenceFired"]
 
 
+def jobs_of(installed: Installation, schedule_id: str) -> list[str]:
+    listed = installed("job", "list", "--schedule", schedule_id, "-o", "json")
+    return [job["job_id"] for job in listed.json["jobs"]]
+
+
 def test_a_schedule_fires_is_paused_resumed_and_deleted(installed: Installation) -> None:
     # given
     schedule_id = created(
@@ -136,7 +141,9 @@ def test_an_instance_by_hand_prints_its_result(installed: Installation) -> None:
 
     # then
     assert (done.code, done.out) == (0, "Hello, Cy!\n")
-    assert [each["origin"] for each in fired(installed, schedule_id)] == ["TRIGGER"]
+    (instance,) = fired(installed, schedule_id)
+    assert instance["origin"] == "TRIGGER"
+    eventually(lambda: jobs_of(installed, schedule_id) == [instance["job_id"]])
     installed("schedule", "delete", schedule_id)
 
 
