@@ -5,10 +5,19 @@ from typing import Any
 
 import pytest
 
+from mainspring.processors.core import Now
 from mainspring.schemas import bounds
 from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.job import JobSpec
-from mainspring.schemas.schedule import CronRule, IntervalRule, Overlap, ScheduleSpec, ScheduleStatus, ScheduleTiming
+from mainspring.schemas.schedule import (
+    CatchUp,
+    CronRule,
+    IntervalRule,
+    Overlap,
+    ScheduleSpec,
+    ScheduleStatus,
+    ScheduleTiming,
+)
 from mainspring.schemas.schedule_events import (
     BackfillAccepted,
     BackfillEnded,
@@ -101,6 +110,17 @@ def test_what_waited_when_the_definition_changed_has_an_outcome() -> None:
     site.update(definition(every(HOUR)))
 
     assert site.skipped() == [("OVERLAP", 2, 3, 2)]
+
+
+def test_what_an_update_leaves_of_a_catch_up_overlapped_with_nothing_where_instances_may() -> None:
+    policies: dict[str, Any] = {"overlap": Overlap.ALLOW_ALL, "catch_up": CatchUp.ALL, "catch_up_window_ms": 10 * HOUR}
+    site = Site().create(**policies)
+    site.now = Now(NOON + 5 * HOUR, site.now.mono_ms)
+
+    site.update(definition(note="another", **policies))
+
+    assert len(site.fired()) == 100
+    assert site.skipped() == [("MISSED", 101, 300, 200)]
 
 
 def test_whether_an_update_ever_fires_is_told_by_the_beat_of_the_creation() -> None:

@@ -220,7 +220,7 @@ def close_rest(draft: Draft, definition: Definition, reason: str) -> None:
     outcome = OccurrenceOutcome.MISSED
     if state.status is ScheduleStatus.PAUSED:
         outcome = OccurrenceOutcome.PAUSED
-    elif state.active:
+    elif state.active and definition.spec.overlap in _EXCLUSIVE:
         outcome = OccurrenceOutcome.OVERLAP
     skip(draft, definition, outcome, latest, before + 1, reason)
 
