@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -166,9 +167,8 @@ def test_a_backfill_fires_what_was_not_fired_and_nothing_twice(installed: Instal
     assert (first["count"], again["count"]) == (6, 6)
     backfilled = [each["job_id"] for each in fired(installed, schedule_id) if each["origin"] == "BACKFILL"]
     assert len(backfilled) == len(set(backfilled)) == 6
-    future = installed(
-        "schedule", "backfill", schedule_id, "--from", "2026-01-01T00:00:00Z", "--until", "2099-01-01T00:00:00Z"
-    )
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    future = installed("schedule", "backfill", schedule_id, "--from", tomorrow, "--until", tomorrow)
     assert future.code == ExitCode.REJECTED
     installed("schedule", "delete", schedule_id)
 
