@@ -208,6 +208,45 @@ def test_a_backfill_fires_the_occurrences_of_a_range_one_after_the_other() -> No
     site.assert_row_is_fold()
 
 
+@pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.ALLOW_ALL])
+def test_a_pause_holds_a_backfill_and_a_resume_lets_it_go_on(overlap: Overlap) -> None:
+    site = Site().create(overlap=overlap).backfill(NOON - 150 * MINUTE, NOON - MINUTE).tick()
+    fired = site.fired()
+
+    site.pause()
+    for job_id in fired:
+        site.succeed(job_id)
+    site.until_idle()
+
+    assert site.fired() == fired
+    assert site.state().plan.due_at_ms is None
+    site.taken_over().until_idle()
+    assert site.fired() == fired
+    site.resume().until_idle()
+    assert len(site.fired()) > len(fired)
+    site.assert_row_is_fold()
+
+
+def test_an_instance_of_a_backfill_that_fails_stops_it_where_the_schedule_pauses_on_failure() -> None:
+    site = Site().create(pause_on_failure=True).backfill(NOON - 3 * MINUTE, NOON - MINUTE).until_idle()
+
+    site.fail(site.fired()[0]).until_idle()
+
+    assert site.state().status is ScheduleStatus.PAUSED
+    assert len(site.fired()) == 1
+    assert len(site.state().backfills) == 1
+
+
+def test_a_backfill_of_a_paused_schedule_waits_for_the_resume() -> None:
+    site = Site().create().pause().backfill(NOON - MINUTE, NOON - MINUTE)
+    assert site.event(BackfillAccepted).count == 1
+
+    site.until_idle()
+    assert site.fired() == []
+
+    assert len(site.resume().until_idle().fired()) == 1
+
+
 def test_a_backfill_of_what_may_overlap_is_bounded_in_each_turn() -> None:
     site = Site().create(overlap=Overlap.ALLOW_ALL).backfill(NOON - 250 * MINUTE, NOON)
     site.tick()

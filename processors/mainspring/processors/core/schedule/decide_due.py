@@ -30,6 +30,8 @@ _WAITING: Final = frozenset({Overlap.SKIP, Overlap.BUFFER_ONE, Overlap.BUFFER_AL
 
 def due_at_ms(state: ScheduleState, overlap: Overlap, fire_at_ms: int | None) -> int | None:
     """When there is something to decide; 0: at once; None: not before an instance has ended or a command comes."""
+    if state.status is ScheduleStatus.PAUSED:
+        return None
     if state.backfills and (overlap is Overlap.ALLOW_ALL or not state.active):
         return 0
     if state.status is not ScheduleStatus.ACTIVE or (state.active and _is_blocked(state, overlap)):
@@ -170,7 +172,12 @@ def _fire_all(draft: Draft, definition: Definition, room: int) -> None:
 
 
 def decide_backfill(draft: Draft, definition: Definition, room: int) -> None:
-    """Fires occurrences of the oldest backfill: one after the other, or up to `room` where instances may overlap."""
+    """Fires occurrences of the oldest backfill: one after the other, or up to `room` where instances may overlap.
+
+    A pause holds it: what is wrong with the instances is wrong with those of a backfill, and nothing else stops one.
+    """
+    if draft.present.status is ScheduleStatus.PAUSED:
+        return
     overlaps = definition.spec.overlap is Overlap.ALLOW_ALL
     if not draft.present.backfills or (draft.present.active and not overlaps):
         return
