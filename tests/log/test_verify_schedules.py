@@ -23,6 +23,7 @@ from mainspring.schemas import (
     ScheduleCreated,
     SchedulePaused,
     ScheduleResumed,
+    ScheduleUpdated,
     SubmitJob,
     TriggerSchedule,
     UpdateSchedule,
@@ -80,6 +81,17 @@ def test_every_policy_leaves_a_log_that_passes(overlap: Overlap, catch_up: Catch
     assert audited(log).findings == ()
 
 
+def test_an_update_that_keeps_the_timing_passes_with_what_waits_across_it() -> None:
+    log = ScheduleLog().create(overlap=Overlap.BUFFER_ALL).later(MINUTE).later(MINUTE)
+
+    log.command(UpdateSchedule, spec=definition(overlap=Overlap.BUFFER_ALL, note="another"))
+    for _ in range(2):
+        log.run(log.events(OccurrenceFired)[-1].job_id).later(1_000)
+
+    assert audited(log).findings == ()
+    assert len(log.events(OccurrenceFired)) == 2
+
+
 def _lose_a_fire(log: ScheduleLog) -> None:
     fired = log.events(OccurrenceFired)[1]
     log.edit(OccurrenceFired, 1, nominal_ms=fired.nominal_ms + MINUTE, job_id="report@2027-01-15T08:03:00Z")
@@ -90,6 +102,7 @@ FAULTS: list[tuple[str, Callable[[ScheduleLog], None], Check]] = [
     ("another occurrence was fired than planned", _lose_a_fire, Check.LEDGER),
     ("a job of another time", lambda log: log.edit(OccurrenceFired, 1, job_id="report@x"), Check.LEDGER),
     ("a count that is not the plan's", lambda log: log.edit(OccurrencesSkipped, count=99), Check.LEDGER),
+    ("another timing, not planned anew", lambda log: log.edit(ScheduleUpdated, plans_anew=False), Check.LEDGER),
     ("a wrong version", lambda log: log.edit(OccurrenceFired, 0, version=7), Check.LEDGER),
     ("fired before its time", lambda log: log.edit(OccurrenceFired, 0, decided_at_ms=START_MS + 5), Check.LEDGER),
     ("a schedule that was never created", lambda log: log.drop(ScheduleCreated), Check.ORPHAN_EVENT),

@@ -51,6 +51,7 @@ class ScheduleUpdated:
     actor: str
     reason: str
     version: int
+    plans_anew: bool
     spec: ScheduleSpec
     txn: Txn
 

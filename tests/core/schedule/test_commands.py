@@ -117,7 +117,7 @@ def test_what_an_update_leaves_of_a_catch_up_overlapped_with_nothing_where_insta
     site = Site().create(**policies)
     site.now = Now(NOON + 5 * HOUR, site.now.mono_ms)
 
-    site.update(definition(note="another", **policies))
+    site.update(definition(every(2 * MINUTE), **policies))
 
     assert len(site.fired()) == 100
     assert site.skipped() == [("MISSED", 101, 300, 200)]

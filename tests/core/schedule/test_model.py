@@ -3,6 +3,7 @@ fold of its events."""
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from mainspring.processors.core.timing import Timing
 from mainspring.schemas.codes import FireOrigin
 from mainspring.schemas.common import JobStatus
-from mainspring.schemas.schedule import CatchUp, Overlap, ScheduleSpec
+from mainspring.schemas.schedule import CatchUp, Overlap, ScheduleSpec, ScheduleTiming
 from mainspring.schemas.schedule_events import (
     InstancesStopped,
     OccurrenceFired,
@@ -26,7 +27,9 @@ from tests.core.schedule.site import ID, MINUTE, Site, definition, every
 STEPS = st.one_of(
     st.tuples(st.just("later"), st.sampled_from([0, 1_000, 59_000, MINUTE, 5 * MINUTE, 3_600_000])),
     st.tuples(st.just("back"), st.sampled_from([1_000, MINUTE, 600_000])),
-    st.tuples(st.sampled_from(["finish", "fail", "pause", "resume", "trigger", "backfill", "takeover"]), st.just(0)),
+    st.tuples(
+        st.sampled_from(["finish", "fail", "pause", "resume", "trigger", "backfill", "takeover", "note"]), st.just(0)
+    ),
     st.tuples(st.just("update"), st.sampled_from([MINUTE, 90_000, 7 * MINUTE])),
 )
 
@@ -84,6 +87,7 @@ def _step(site: Site, spec: ScheduleSpec, what: str, ms: int) -> None:
         "trigger": site.trigger,
         "backfill": lambda: site.backfill(now_ms - 200_000, now_ms),
         "takeover": site.taken_over,
+        "note": lambda: site.update(replace(site.schedules.specs[ID], note=f"after {len(site.events)}")),
         "update": lambda: site.update(definition(every(ms), overlap=spec.overlap, catch_up=spec.catch_up)),
     }
     steps[what]()
@@ -101,11 +105,13 @@ def _end_one(site: Site, end: Callable[[str], object]) -> None:
 def _assert_ledger(site: Site) -> None:
     """By brute force: walks the plan of each version and ticks off what the ledger says."""
     timing: Timing | None = None
+    spec_timing: ScheduleTiming | None = None
     cursor_ms = created_ms = 0
     is_over = False
     for event in site.events:
         if isinstance(event, ScheduleCreated):
             created_ms = cursor_ms = event.decided_at_ms
+            spec_timing = event.spec.timing
             timing = Timing(event.spec.timing, ID, created_ms)
         assert timing is not None
         if isinstance(event, OccurrenceFired) and event.origin == FireOrigin.PLANNED:
@@ -118,10 +124,12 @@ def _assert_ledger(site: Site) -> None:
             assert (planned[0].nominal_ms, planned[-1].nominal_ms) == (event.first_ms, event.last_ms)
             assert len(planned) == event.count
             cursor_ms = event.last_ms
-        elif isinstance(event, ScheduleUpdated | ScheduleResumed):
+        elif isinstance(event, ScheduleResumed) or (isinstance(event, ScheduleUpdated) and event.plans_anew):
             assert is_over or not timing.between(cursor_ms, event.decided_at_ms, 1).occurrences, "without an outcome"
             cursor_ms = max(cursor_ms, event.decided_at_ms)
         if isinstance(event, ScheduleUpdated):
+            assert event.plans_anew or event.spec.timing == spec_timing
+            spec_timing = event.spec.timing
             timing = Timing(event.spec.timing, ID, created_ms)
         is_over = isinstance(event, ScheduleCompleted) or (is_over and not isinstance(event, ScheduleUpdated))
 

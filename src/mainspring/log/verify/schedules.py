@@ -111,6 +111,10 @@ class ScheduleAuditor:
     def _check_ledger(self, raw: Raw, event: ScheduleEvent, state: ScheduleState) -> None:
         if not isinstance(event, OccurrenceFired | OccurrencesSkipped | _Closing):
             return
+        if isinstance(event, ScheduleUpdated) and not event.plans_anew:
+            if event.spec.timing != self.specs[event.schedule_id].timing:
+                self._fault(Check.LEDGER, raw, event, "another timing, and planning does not begin anew")
+            return
         if isinstance(event, OccurrenceFired) and event.job_id != occurrence_id(event.schedule_id, event.nominal_ms):
             detail = f"{event.job_id!r} is not the job of {instant_text(event.nominal_ms)}"
             self._fault(Check.LEDGER, raw, event, detail)

@@ -3,7 +3,7 @@
 from typing import assert_never
 
 from mainspring.processors.core.errors import CoreError
-from mainspring.processors.core.schedule.decide_due import close_rest, decide_due
+from mainspring.processors.core.schedule.decide_due import close_overlapped, close_rest, decide_due
 from mainspring.processors.core.schedule.draft import Definition, Draft
 from mainspring.processors.core.schedule.fire import fire
 from mainspring.processors.core.timing import Occurrence, check_timing
@@ -155,7 +155,8 @@ def _update(draft: Draft, definition: Definition | None, command: UpdateSchedule
     if problem is not None:
         reject(draft, command, problem.code, problem.message)
         return
-    _settle(draft, definition, "the definition was changed before it was fired", fires=True)
+    plans_anew = definition is None or definition.spec.timing != spec.timing or state.status is ScheduleStatus.COMPLETED
+    _settle(draft, definition, "the timing was changed before it was fired", fires=True, closes=plans_anew)
     draft.spec = spec
     draft.add(
         ScheduleUpdated(
@@ -164,13 +165,18 @@ def _update(draft: Draft, definition: Definition | None, command: UpdateSchedule
             actor=command.actor,
             reason=command.reason,
             version=draft.present.version + 1,
+            plans_anew=plans_anew,
             spec=spec,
         )
     )
 
 
-def _settle(draft: Draft, definition: Definition | None, reason: str, *, fires: bool = False) -> None:
+def _settle(
+    draft: Draft, definition: Definition | None, reason: str, *, fires: bool = False, closes: bool = True
+) -> None:
     """Gives what was planned up to now its outcome by the old terms, as far as these can be computed.
+
+    `fires`: what is due is decided on first; `closes`: what then is left, such as what waits, is skipped.
 
     Rules that cannot be must not keep their schedule from being deleted, or given others.
     """
@@ -179,7 +185,8 @@ def _settle(draft: Draft, definition: Definition | None, reason: str, *, fires: 
     try:
         if fires:
             decide_due(draft, definition, _ROOM)
-        close_rest(draft, definition, reason)
+        if closes:
+            close_rest(draft, definition, reason)
     except CoreError:
         raise
     except Exception:  # noqa: BLE001 - whatever is wrong with the rules; what was decided so far stands
@@ -194,6 +201,7 @@ def _pause(draft: Draft, definition: Definition, command: PauseSchedule) -> None
         reject(draft, command, code, message)
         return
     decide_due(draft, definition, _ROOM)
+    close_overlapped(draft, definition)
     draft.add(
         SchedulePaused(
             **draft.head(),

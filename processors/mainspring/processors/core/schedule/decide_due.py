@@ -14,7 +14,7 @@ from mainspring.schemas.schedule import CatchUp, Overlap, ScheduleStatus
 from mainspring.schemas.schedule_events import BackfillEnded, ScheduleCompleted
 from mainspring.schemas.tables import Backfill, ScheduleState
 
-__all__ = ["ON_TIME_MS", "close_rest", "complete", "decide_backfill", "decide_due", "due_at_ms"]
+__all__ = ["ON_TIME_MS", "close_overlapped", "close_rest", "complete", "decide_backfill", "decide_due", "due_at_ms"]
 
 ON_TIME_MS: Final = 10_000
 """An occurrence that is late by no more than this is on time under every catch-up policy: a takeover takes seconds."""
@@ -214,6 +214,21 @@ def _not_fired(state: ScheduleState, definition: Definition, backfill: Backfill,
             found.append(occurrence)
         occurrence = definition.next_after(nominal_ms if run is None else run.last_ms)
     return found
+
+
+def close_overlapped(draft: Draft, definition: Definition) -> None:
+    """Skips what fell due while an instance ran, before a pause: a resume makes up for nothing, so nothing can wait.
+
+    It is not what the pause keeps from firing, so its outcome is another.
+    """
+    state, overlap = draft.present, definition.spec.overlap
+    if overlap not in _EXCLUSIVE or overlap is Overlap.REPLACE_OTHER:
+        return
+    until_ms = draft.now_ms if state.active else min(state.busy_until_ms, draft.now_ms)
+    latest, before = _due(definition.timing, state.cursor_ms, until_ms)
+    if latest is not None:
+        reason = "an instance had not ended before the schedule was paused"
+        skip(draft, definition, OccurrenceOutcome.OVERLAP, latest, before + 1, reason)
 
 
 def close_rest(draft: Draft, definition: Definition, reason: str) -> None:

@@ -1,19 +1,24 @@
 """Decisions on what a schedule hears of its instances, and on rules that cannot be computed."""
 
-from mainspring.processors.core.schedule.draft import Draft, fired_revision
+from mainspring.processors.core.errors import CoreError
+from mainspring.processors.core.schedule.decide_due import close_overlapped
+from mainspring.processors.core.schedule.draft import Definition, Draft, fired_revision
 from mainspring.processors.core.schedule.evolve import has_failed
 from mainspring.schemas.bounds import MESSAGE_MAX_CHARS
 from mainspring.schemas.codes import PauseCode
 from mainspring.schemas.followups import InstanceFinished
 from mainspring.schemas.limits import clip
-from mainspring.schemas.schedule import ScheduleSpec, ScheduleStatus
+from mainspring.schemas.schedule import ScheduleStatus
 from mainspring.schemas.schedule_events import BackfillEnded, InstanceEnded, SchedulePaused
 
 __all__ = ["decide_finished", "decide_unprocessable"]
 
 
-def decide_finished(draft: Draft, spec: ScheduleSpec | None, finished: InstanceFinished) -> None:
-    """Records the end of an instance; nothing, where it was one of a schedule that is gone."""
+def decide_finished(draft: Draft, definition: Definition | None, finished: InstanceFinished) -> None:
+    """Records the end of an instance; nothing, where it was one of a schedule that is gone.
+
+    `definition`: the one in force, None where it cannot be computed.
+    """
     state = draft.state
     if state is None:
         return
@@ -30,12 +35,24 @@ def decide_finished(draft: Draft, spec: ScheduleSpec | None, finished: InstanceF
             finished_at_ms=finished.finished_at_ms,
         )
     )
-    pauses = spec is not None and spec.pause_on_failure and has_failed(finished.outcome, finished.detail)
-    if pauses and draft.present.status is ScheduleStatus.ACTIVE:
+    if definition is None or not definition.spec.pause_on_failure or draft.present.status is not ScheduleStatus.ACTIVE:
+        return
+    if has_failed(finished.outcome, finished.detail):
+        _close_overlapped(draft, definition)
         reason = f"{finished.job_id} ended {finished.outcome}"
         draft.add(
             SchedulePaused(**draft.head(), pause_code=PauseCode.INSTANCE_FAILED, reason=reason, note=finished.detail)
         )
+
+
+def _close_overlapped(draft: Draft, definition: Definition) -> None:
+    """Rules that cannot be computed must not keep their schedule from being paused."""
+    try:
+        close_overlapped(draft, definition)
+    except CoreError:
+        raise
+    except Exception:  # noqa: BLE001 - whatever is wrong with the rules; the resume tells of what then is left
+        return
 
 
 def decide_unprocessable(draft: Draft, detail: str) -> None:

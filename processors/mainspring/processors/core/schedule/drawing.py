@@ -22,8 +22,8 @@ __all__ = ["WHAT_HAPPENED", "WHY_NOT_FIRED", "schedule_lifecycle_markdown"]
 
 WHAT_HAPPENED: dict[type[object], str] = {
     ScheduleCreated: "a client's `CreateSchedule` is accepted; it fires from now on",
-    ScheduleUpdated: "a client's `UpdateSchedule`; what runs keeps the version it was fired with, and what was planned "
-    "up to now gets its outcome by the old definition",
+    ScheduleUpdated: "a client's `UpdateSchedule`; what runs keeps the version it was fired with, and where "
+    "the timing changes, what was planned up to now gets its outcome by the old definition",
     SchedulePaused: "a client's `PauseSchedule`; or an instance failed for good and the schedule asks for a pause; "
     "or its occurrences cannot be computed",
     ScheduleResumed: "a client's `ResumeSchedule`; what was planned meanwhile is not made up for",

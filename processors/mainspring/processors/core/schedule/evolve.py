@@ -220,8 +220,8 @@ def _updated(state: ScheduleState, event: ScheduleUpdated) -> ScheduleState:
         state,
         version=event.version,
         updated_at_ms=event.decided_at_ms,
-        # What the new definition would have planned in the past was never planned.
-        cursor_ms=max(state.cursor_ms, event.decided_at_ms),
+        # What another timing would have planned in the past was never planned; by the same one it still is.
+        cursor_ms=max(state.cursor_ms, event.decided_at_ms) if event.plans_anew else state.cursor_ms,
         plan=NO_PLAN,
     )
     return _remember(updated, event.command_id)

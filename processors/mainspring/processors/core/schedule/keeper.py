@@ -73,8 +73,8 @@ class ScheduleKeeper:
         definition = None
         if isinstance(record, InstanceFinished):
             draft = self._draft(record.schedule_id, cause, now, next_seq)
-            spec = None if draft.state is None else self._rows.schedule_spec(record.schedule_id)
-            decide_finished(draft, spec, record)
+            definition = self._definition_if_any(draft.state)
+            decide_finished(draft, definition, record)
         else:
             draft = self._draft(schedule_of(record), cause, now, next_seq)
             definition = self._definition_if_any(draft.state)
