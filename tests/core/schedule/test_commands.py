@@ -8,6 +8,7 @@ import pytest
 from mainspring.processors.core import Now
 from mainspring.schemas import bounds
 from mainspring.schemas.codes import RejectCode
+from mainspring.schemas.common import JobStatus
 from mainspring.schemas.job import JobSpec
 from mainspring.schemas.schedule import (
     CatchUp,
@@ -179,6 +180,19 @@ def test_a_trigger_fires_now_whatever_the_plan_says_and_once_for_each_command() 
     assert site.state().status is ScheduleStatus.COMPLETED
     assert (site.state().runs, site.state().fired) == (1, 3)
     site.assert_row_is_fold()
+
+
+def test_a_trigger_runs_at_once_also_when_the_clock_was_set_back_behind_the_one_before() -> None:
+    site = Site().create(definition(every(24 * HOUR), overlap=Overlap.ALLOW_ALL)).later(HOUR).trigger()
+    (first,) = site.fired()
+    site.succeed(first).later(-30 * MINUTE)
+
+    site.trigger().tick()
+
+    second = site.fired()[-1]
+    assert second != first
+    assert site.rows.states[second].due_at_ms <= site.now.wall_ms
+    assert site.succeed(second).status(second) is JobStatus.COMPLETED
 
 
 def test_a_trigger_never_takes_the_time_of_an_occurrence() -> None:

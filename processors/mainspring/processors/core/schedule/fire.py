@@ -53,9 +53,13 @@ def fire(
         actor=actor_of(draft.schedule_id),
         reason=f"{origin}, version {state.version}",
         requested_at_ms=now_ms,
-        # The nominal time is what the run is about; it has come, so the job is due at once.
+        # The nominal time is what the run is about; it has come, so the job is due at once. That of a trigger may be to
+        # come, where the clock was set back behind the one before.
         spec=_copy_job(
-            definition.spec.job, job_id=job_id, schedule_id=draft.schedule_id, run_at_ms=occurrence.nominal_ms
+            definition.spec.job,
+            job_id=job_id,
+            schedule_id=draft.schedule_id,
+            run_at_ms=min(occurrence.nominal_ms, now_ms),
         ),
     )
     draft.tell(job_id, submit)
