@@ -347,3 +347,23 @@ def test_a_repeated_command_changes_nothing() -> None:
     site = Site().create().pause(command_id="pause").resume()
 
     assert site.pause(command_id="pause").last == []
+
+
+def test_a_trigger_that_is_sent_again_after_sixty_others_fires_nothing_again() -> None:
+    site = Site().create(definition(every(24 * HOUR), overlap=Overlap.ALLOW_ALL)).trigger(command_id="first")
+    for number in range(60):
+        site.trigger(command_id=f"other-{number}")
+
+    assert site.trigger(command_id="first").last == []
+    assert len(site.fired()) == 61
+    site.assert_row_is_fold()
+
+
+def test_a_schedule_that_is_made_again_within_a_millisecond_triggers_another_job_than_its_predecessor() -> None:
+    site = Site().create(definition(every(24 * HOUR))).later(MINUTE).trigger().delete()
+
+    site.create(definition(every(24 * HOUR))).trigger()
+
+    first, second = site.fired()
+    assert first != second
+    assert {first, second} <= site.rows.states.keys()

@@ -42,8 +42,9 @@ _copy_fired = copier(
     ScheduleState, "fired", "runs", "last_nominal_ms", "last_job_id", "active", "cursor_ms", "plan", "fired_runs"
 )
 
-_COMMANDS_KEPT: Final = 8
-"""Accepted commands whose repetition is recognised: a client that sends again does so within seconds."""
+_COMMANDS_KEPT: Final = 64
+"""Accepted commands whose repetition is recognised: a client that sends again does so within seconds, in which others
+may ask as well."""
 
 _FAILED: Final = frozenset({InstanceOutcome.FAILED, InstanceOutcome.TIMED_OUT, InstanceOutcome.REFUSED})
 
@@ -139,7 +140,8 @@ def _created(state: ScheduleState | None, event: ScheduleCreated) -> ScheduleSta
         updated_at_ms=event.decided_at_ms,
         cursor_ms=event.decided_at_ms,
         busy_until_ms=0,
-        triggered_ms=0,
+        # Not 0: a former schedule of this id may have been triggered at this instant, and a trigger makes a job id.
+        triggered_ms=event.decided_at_ms,
         runs=0,
         fired=0,
         skipped=0,
