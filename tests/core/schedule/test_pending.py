@@ -100,3 +100,29 @@ def test_what_overlapped_with_an_instance_that_fails_was_not_skipped_for_the_pau
     assert site.status(minute(1)) is JobStatus.FAILED
     assert site.skipped() == [("OVERLAP", 2, 3, 2), ("PAUSED", 4, 5, 2)]
     site.assert_row_is_fold()
+
+
+@pytest.mark.parametrize(
+    ("overlap", "skipped", "status"),
+    [
+        (Overlap.SKIP, [("OVERLAP", 1, 1, 1)], JobStatus.COMPLETED),
+        (Overlap.BUFFER_ALL, [], JobStatus.COMPLETED),
+        (Overlap.CANCEL_OTHER, [], JobStatus.CANCELLED),
+        (Overlap.REPLACE_OTHER, [], JobStatus.CANCELLED),
+    ],
+)
+def test_an_instance_of_a_backfill_overlaps_with_what_is_planned_as_any_other(
+    overlap: Overlap, skipped: list[tuple[str, int, int, int]], status: JobStatus
+) -> None:
+    site = Site().create(overlap=overlap).backfill(NOON - 2 * MINUTE, NOON - MINUTE).tick()
+    first = site.fired()[0]
+
+    site.later(MINUTE)
+    if not site.status(first).is_terminal:
+        site.succeed(first)
+    site.until_idle()
+
+    assert site.status(first) is status
+    assert site.skipped() == skipped
+    assert (minute(1) in site.fired()) is not bool(skipped)
+    site.assert_row_is_fold()

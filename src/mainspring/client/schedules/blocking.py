@@ -78,9 +78,10 @@ class Schedules(Generic[H]):
     ) -> AcceptedChange:
         """Go on by another definition: what is given replaces what it had, all else stays.
 
-        What runs keeps the version it was fired with. The schedule is read first, and `VersionConflictError` is raised
-        if somebody else changes it meanwhile, or it has not `expected_version`. `args` or `options` without a `job`
-        change those of the job it has.
+        `when` is the whole timing: `when=Cron(…)` also drops the exclusions, calendars, zone, start, end and jitter
+        that it had; to keep them, give a `When` that has them. `args` or `options` without a `job` change those of the
+        job it has. What runs keeps the version it was fired with. The schedule is read first, and
+        `VersionConflictError` is raised if somebody else changes it meanwhile, or it has not `expected_version`.
         """
         deadline = Deadline(timeout)
         plan = drive(self.core.plan_update(schedule_id, when, job, args, options, policies, deadline))
