@@ -93,3 +93,26 @@ def test_everything_comes_out_once_in_order_and_in_pieces_that_fit(sizes: list[i
     assert [record for piece in pieces for record in piece.records] == read
     for piece in pieces:
         assert len(piece.records) <= 1 or sum(len(record.value() or b"") for record in piece.records) <= max_bytes
+
+
+def test_what_was_not_decided_comes_first_and_its_end_is_told_again() -> None:
+    backlog = Backlog(max_records=10, max_bytes=100)
+    place = ("commands", 0)
+    taken = backlog.take(ReadResult(records=commands(4, size=10), ends=[(place, 4)]))
+
+    backlog.put_back(taken.records[1:], {place: 4})
+    assert backlog.room == 7, "others are read meanwhile, as much as fits beside"
+    again = backlog.take(ReadResult(records=[Fake(place, 4), Fake(place, 5)], ends=[(place, 6)]))
+
+    assert offsets(again) == [1, 2, 3, 4, 5]
+    assert again.ends == [(place, 6)]
+
+
+def test_what_was_put_back_of_a_partition_that_was_set_back_is_read_again() -> None:
+    backlog = Backlog(max_records=10, max_bytes=100)
+    backlog.put_back([*commands(2, size=1), *commands(2, size=1, partition=1)], {("commands", 0): 2})
+
+    backlog.drop({0})
+
+    read = backlog.take(ReadResult())
+    assert ([record.partition() for record in read.records], read.ends) == ([1, 1], [])

@@ -27,6 +27,7 @@ from tests.sim.world import FOR_EVER, SECOND, World
 __all__ = ["CODEC", "Site", "SiteShape"]
 
 CODEC = Codec.embedded()
+_MIDDLING = 20
 _REGISTRIES = {True: registry(KNOWN, LATER), False: registry(KNOWN)}
 
 
@@ -115,7 +116,11 @@ class Site:
                 transaction_timeout_ms=shape.transaction_timeout_ms,
             ),
             options=EngineOptions(
-                max_batch=shape.max_batch, commit_inputs_ms=shape.commit_inputs_ms, patience_ms=shape.patience_ms
+                max_batch=shape.max_batch,
+                # Where batches are of a middling size, a single follow-up is too much for a transaction, too.
+                max_decided_bytes=1 if shape.max_batch == _MIDDLING else 16 << 20,
+                commit_inputs_ms=shape.commit_inputs_ms,
+                patience_ms=shape.patience_ms,
             ),
             on_disk=shape.on_disk,
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from mainspring.processors.core.errors import MissingSpecError, MissingStateError
 from mainspring.processors.core.indexes import JobIndexes, QueueIndex
@@ -18,6 +19,9 @@ __all__ = ["Dispatcher", "QueueStats"]
 _new_dispatch = quick(Dispatch)
 _new_offer = quick(WorkOffered)
 
+_RENEWED_TOGETHER: Final = 8
+"""Renewals before it is looked at what they weigh."""
+
 
 @dataclass(frozen=True, slots=True)
 class QueueStats:
@@ -32,10 +36,12 @@ class QueueStats:
 class Dispatcher:
     """Offers what is ready, as late and as little as the windows allow."""
 
-    def __init__(self, rows: Rows, indexes: JobIndexes, outbox: Outbox) -> None:
+    def __init__(self, rows: Rows, indexes: JobIndexes, outbox: Outbox, room_bytes: int) -> None:
+        """`room_bytes`: about what one round of offers may weigh, and one of renewals."""
         self._rows = rows
         self._indexes = indexes
         self._outbox = outbox
+        self._room_bytes = room_bytes
         self._turn = 0
 
     def dispatch(self, now: Now, room: int) -> None:
@@ -45,15 +51,18 @@ class Dispatcher:
             return
         self._turn += 1
         first = self._turn % len(queues)
+        until_bytes = self._outbox.spec_bytes + self._room_bytes
         for index, queue in enumerate(queues[first:] + queues[:first]):
-            share = -(-room // (len(queues) - index))
-            room -= self._dispatch_queue(queue, now, share)
+            left = len(queues) - index
+            room_bytes = -((self._outbox.spec_bytes - until_bytes) // left)
+            room -= self._dispatch_queue(queue, now, -(-room // left), room_bytes)
 
-    def _dispatch_queue(self, queue: QueueIndex, now: Now, room: int) -> int:
+    def _dispatch_queue(self, queue: QueueIndex, now: Now, room: int, room_bytes: int) -> int:
         window = queue.window
         allowed = window.allowance(now.mono_ms)
+        outbox, until_bytes = self._outbox, self._outbox.spec_bytes + room_bytes
         offers = 0
-        while offers < allowed and offers < room:
+        while offers < allowed and offers < room and outbox.spec_bytes < until_bytes:
             job = queue.ready.pop()
             if job is None:
                 break
@@ -73,6 +82,18 @@ class Dispatcher:
         )
         self._send(queue, offered, now)
         self._indexes.offered(offered, now)
+
+    def renew_due(self, now: Now, room: int) -> None:
+        """Renews what is due, at most `room`; the rest stays due."""
+        renewals, outbox = self._indexes.renewals, self._outbox
+        until_bytes = outbox.spec_bytes + self._room_bytes
+        while room > 0 and outbox.spec_bytes < until_bytes:
+            due = renewals.pop_due(now.mono_ms, min(room, _RENEWED_TOGETHER))
+            if not due:
+                return
+            room -= len(due)
+            for job_id, _ in due:
+                self.renew(job_id, now)
 
     def renew(self, job_id: str, now: Now) -> None:
         """Offers the same attempt once more, elsewhere: the first offer may lie with a worker that died or is busy."""

@@ -1,11 +1,12 @@
 """What a partition decided, collected for the shell to write."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from mainspring.schemas.commands import CancelJob, SubmitJob
 from mainspring.schemas.common import ConfirmedStart, Priority
 from mainspring.schemas.followups import InstanceFinished, InstanceReplaced
+from mainspring.schemas.job import JobSpec
 from mainspring.schemas.records import JobEvent, ScheduleEvent, Signal
 from mainspring.schemas.signals import StartConfirmed
 from mainspring.schemas.work import WorkOffered
@@ -36,10 +37,25 @@ class Output:
     followups: list[tuple[str, Message]] = field(default_factory=list)
 
 
+_RECORD_BYTES: Final = 512
+"""What a record with a specification weighs without its payload and lists."""
+
+
+def spec_bytes(spec: JobSpec) -> int:
+    """About how many bytes a record with this specification takes."""
+    size = _RECORD_BYTES + len(spec.payload)
+    if spec.tags or spec.depends_on:
+        size += sum(map(len, spec.tags)) + sum(map(len, spec.depends_on))
+    return size
+
+
 class Outbox:
     """Collects output until it is drained; the starts that one worker won are confirmed in one record."""
 
     def __init__(self) -> None:
+        self.spec_bytes = 0
+        """About how many bytes of follow-ups and offers have been collected, ever: records of a few bytes bring about
+        such with whole specifications. All else grows with the inputs."""
         self._output = Output()
         self._starts: dict[tuple[str, str], tuple[int, list[ConfirmedStart]]] = {}
 
@@ -55,6 +71,7 @@ class Outbox:
 
     def offer(self, offer: Offer) -> None:
         """Adds an offer."""
+        self.spec_bytes += spec_bytes(offer.record.spec)
         self._output.offers.append(offer)
 
     def signal(self, signal: Signal) -> None:
@@ -71,6 +88,8 @@ class Outbox:
 
     def followup(self, key: str, record: Message) -> None:
         """Adds a record for the partition of `key`."""
+        if type(record) is SubmitJob:
+            self.spec_bytes += spec_bytes(record.spec)
         self._output.followups.append((key, record))
 
     def drain(self) -> Output:

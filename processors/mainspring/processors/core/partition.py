@@ -56,6 +56,10 @@ __all__ = ["PartitionCore"]
 _MOVES_PER_TICK: Final = 5_000
 """What one tick takes from each timer, so that a million jobs due at one instant hold up nothing: the rest is next."""
 
+_OFFERED_BYTES_AT_ONCE: Final = 16 << 20
+"""What all partitions together offer in one round, and renew, so that large payloads make no transaction that outlasts
+its time-out."""
+
 
 class PartitionCore:
     """All that is decided in one partition. Call `load` first; then inputs, ticks and dispatches in any order."""
@@ -74,7 +78,9 @@ class PartitionCore:
         self._timer = Cause(source=CauseSource.TIMER, partition=partition, offset=-1)
         self._outbox = Outbox()
         self._indexes = JobIndexes(rules)
-        self._dispatcher = Dispatcher(rows, self._indexes, self._outbox)
+        self._dispatcher = Dispatcher(
+            rows, self._indexes, self._outbox, max(1, _OFFERED_BYTES_AT_ONCE // rules.partitions)
+        )
         schedule_rows = ScheduleRowsInMemory() if schedules is None else schedules
         self._schedules = ScheduleKeeper(schedule_rows, rules, self._outbox, self._timer)
         self._now = Now(0, 0)
@@ -149,8 +155,7 @@ class PartitionCore:
             self._decide(job_id, StartDeadlinePassed(job_id=job_id), self._timer, now)
         for _, (queue, job) in indexes.waiting.pop_due(now.wall_ms, _MOVES_PER_TICK):
             queue.ready.add(job)
-        for job_id, _ in indexes.renewals.pop_due(now.mono_ms, _MOVES_PER_TICK):
-            self._dispatcher.renew(job_id, now)
+        self._dispatcher.renew_due(now, _MOVES_PER_TICK)
         for job_id in indexes.history.evict(now.wall_ms, _MOVES_PER_TICK):
             self._rows.put_state(job_id, None)
             self._rows.put_spec(job_id, None)
@@ -221,6 +226,11 @@ class PartitionCore:
     def stats(self) -> Mapping[str, QueueStats]:
         """Figures of each queue that has been used, for metrics."""
         return self._dispatcher.stats()
+
+    @property
+    def decided_bytes(self) -> int:
+        """About how many bytes of specifications have been decided on since `load`, which input does not bound."""
+        return self._outbox.spec_bytes
 
     @property
     def waiting(self) -> int:

@@ -1,5 +1,6 @@
 """Inputs that were read and do not fit into one transaction."""
 
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from mainspring.processors.engine.ports import Place, ReadResult, Received
@@ -10,7 +11,8 @@ __all__ = ["Backlog"]
 class Backlog:
     """What was read and waits for its transaction, in the order of reading.
 
-    It is never more than one reading: while something waits, no more is read than it takes to let the group see us.
+    It is little more than one reading: while as much waits as fits into a transaction, no more is read than it takes
+    to let the group see us.
     """
 
     def __init__(self, max_records: int, max_bytes: int) -> None:
@@ -25,7 +27,11 @@ class Backlog:
     @property
     def room(self) -> int:
         """How many records may be read now."""
-        return 1 if self._records else self._max_records
+        if not self._records:
+            return self._max_records
+        if self._fitting(self._records) < len(self._records):
+            return 1
+        return max(1, self._max_records - len(self._records))
 
     def take(self, read: ReadResult) -> ReadResult:
         """Adds what was read, and takes out as much as fits into one transaction, one record at least.
@@ -44,6 +50,11 @@ class Backlog:
         for place, _ in ends:
             del self._ends[place]
         return ReadResult(records=records[:taken], ends=ends)
+
+    def put_back(self, records: Sequence[Received], ends: Mapping[Place, int]) -> None:
+        """Takes back what was taken out last and not processed: it comes first, and its ends are told again."""
+        self._records = [*records, *self._records]
+        self._ends = {**ends, **self._ends}
 
     def drop(self, partitions: AbstractSet[int]) -> None:
         """Forgets what waits of these partitions, which changed hands or were set back: it is read again."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from mainspring.processors.engine.partition import Partition
 from mainspring.processors.engine.ports import Place, Received
 
-__all__ = ["Batch", "Slice", "count", "in_order", "split"]
+__all__ = ["Batch", "Slice", "count", "in_order", "places", "split"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,11 @@ Batch = list[Slice]
 def count(batch: Batch) -> int:
     """How many records there are."""
     return sum(len(each.records) for each in batch)
+
+
+def places(batch: Batch) -> frozenset[Place]:
+    """Where its records are from."""
+    return frozenset((each.topic, each.partition) for each in batch)
 
 
 def in_order(records: Sequence[Received], inputs: Sequence[str], partitions: Mapping[int, Partition]) -> Batch:

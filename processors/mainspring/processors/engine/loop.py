@@ -7,7 +7,7 @@ on a staged copy, (5) produce what was decided, (6) produce the rows, one per ke
 
 from mainspring.processors.core import Now
 from mainspring.processors.engine.backlog import Backlog
-from mainspring.processors.engine.batch import in_order
+from mainspring.processors.engine.batch import Batch, in_order, places
 from mainspring.processors.engine.options import EngineOptions, EngineStatus
 from mainspring.processors.engine.ownership import Ownership
 from mainspring.processors.engine.pace import Pace
@@ -87,7 +87,7 @@ class Engine:
         is_restoring = self._restoring.advance(now)
         wait_ms = self._wait_ms(now, _RESTORE_WAIT_MS if is_restoring else max_wait_ms)
         batch = in_order(self._read(wait_ms), self._program.inputs, self._ownership.partitions)  # 1
-        self._processing.process(batch)  # 2 to 9
+        self._put_back(self._processing.process(batch))  # 2 to 9
         self._forget_rewound()
         self._tables.sync(self._now().mono_ms)
 
@@ -146,6 +146,17 @@ class Engine:
             if partition is not None:
                 partition.reached[place] = offset
         return taken.records
+
+    def _put_back(self, rest: Batch) -> None:
+        """What was not decided is the first of the next batch, and its ends have not been reached after all."""
+        if not rest:
+            return
+        ends: dict[Place, int] = {}
+        for place in places(rest):
+            partition = self._ownership.partitions.get(place[1])
+            if partition is not None and place in partition.reached:
+                ends[place] = partition.reached.pop(place)
+        self._backlog.put_back([record for each in rest for record in each.records], ends)
 
     def _wait_ms(self, now: Now, max_wait_ms: int) -> int:
         """Until the next timer, if that comes before `max_wait_ms`."""

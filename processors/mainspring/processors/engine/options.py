@@ -13,6 +13,10 @@ class EngineOptions:
     """Inputs that one transaction takes at most."""
     max_batch_bytes: int = 8 << 20
     """Bytes of inputs that one transaction takes, unless a single one is larger."""
+    max_decided_bytes: int = 16 << 20
+    """Bytes that the inputs of one transaction may bring about, about; what is left of them comes with the next."""
+    max_decide_ms: int = 1_000
+    """How long decisions on inputs may take for one transaction, about; what is left of them comes with the next."""
     linger_ms: int = 20
     """Under load, how long inputs gather for one transaction."""
     burst: int = 3

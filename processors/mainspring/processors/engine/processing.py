@@ -4,16 +4,18 @@ The numbers in the comments are the steps of the loop (see `engine.loop`).
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from mainspring.processors.core import Now
-from mainspring.processors.engine.batch import Batch, Slice, count, split
+from mainspring.processors.engine.batch import Batch, Slice, count, places, split
+from mainspring.processors.engine.budget import Budget
 from mainspring.processors.engine.errors import EngineError, FatalKafkaError, FaultKind, RecordError, TransactionError
 from mainspring.processors.engine.options import EngineOptions
 from mainspring.processors.engine.ownership import Ownership
 from mainspring.processors.engine.pace import Pace
 from mainspring.processors.engine.partition import Barrier, Partition
-from mainspring.processors.engine.ports import Clock, Mark, Output, Place
+from mainspring.processors.engine.ports import Clock, Mark, Output, Place, Received
 from mainspring.processors.engine.program import PartitionProgram, Position
 from mainspring.processors.engine.tables import Row
 from mainspring.processors.engine.takeover import Takeover, TakeoverContext, owner_mark
@@ -26,6 +28,8 @@ __all__ = ["Processing"]
 _log = get_logger(__name__)
 
 _REGISTRY_PAUSE_MS = 1_000
+
+_NOWHERE: frozenset[Place] = frozenset()
 
 Before = dict[int, dict[Place, int]]
 """Where each partition stood before a batch."""
@@ -59,97 +63,126 @@ class Processing:
         self._options = options
         self._txn_id = first_txn_id
 
-    def process(self, batch: Batch) -> None:
+    def process(self, batch: Batch) -> Batch:
         """Decides and commits a batch, which may be empty: time brings work, too.
 
-        An input that cannot be applied is found and put aside. Raises `FatalKafkaError`.
+        Returns what is left to decide where all of it would have been too much for one transaction: it is never the
+        whole batch. An input that cannot be applied is found and put aside. Raises `FatalKafkaError`.
         """
         try:
-            self._isolate(batch)
+            return self._isolate(batch)
         except RegistryError as error:
             # The record may be fine, and what is it? Nothing goes on until the registry says so.
             _log.warning("the schema registry does not answer", why=str(error))
             self._rewind(self._ownership.ready(), self._now())
             self._clock.pause(_REGISTRY_PAUSE_MS)
+            return []
 
-    def _isolate(self, batch: Batch) -> None:
+    def _isolate(self, batch: Batch) -> Batch:
         """Tries the batch; if it fails for a reason of a record once more; and then finds the one at fault."""
         condemned: list[RecordError] = []
         is_second_try = False
         while True:
             try:
-                self._attempt(batch, condemned)
+                return self._attempt(batch, condemned)
             except RecordError as error:
                 if is_second_try and error.record is None:
-                    self._bisect(batch, error, condemned)
-                    return
+                    return self._bisect(batch, error, condemned)
                 if is_second_try and error.record is not None:
                     condemned.append(error)
                 is_second_try = True
-            else:
-                return
 
-    def _bisect(self, batch: Batch, error: RecordError, condemned: Sequence[RecordError]) -> None:
+    def _bisect(
+        self, batch: Batch, error: RecordError, condemned: Sequence[RecordError], behind: frozenset[Place] = _NOWHERE
+    ) -> Batch:
+        """Decides the halves apart. `behind`: places with more records that come after these."""
         if count(batch) <= 1:
             only = batch[0].records[0] if batch else None
             if only is None or any(each.record is only for each in condemned):
                 raise FatalKafkaError(f"what time brought cannot be written: {error.detail}")
-            self._attempt(batch, [*condemned, RecordError(only, error.detail)])
-            return
-        for half in split(batch):
-            try:
-                self._attempt(half, condemned)
-            except RecordError as again:
-                self._bisect(half, again, condemned)
+            return self._attempt(batch, [*condemned, RecordError(only, error.detail)], behind)
+        first, second = split(batch)
+        rest = self._half(first, condemned, behind | places(second))
+        # Records of one place stay in order: while some of the first half wait, none of the second goes ahead.
+        return [*rest, *second] if rest else self._half(second, condemned, behind)
 
-    def _attempt(self, batch: Batch, condemned: Sequence[RecordError]) -> None:
-        """One try at a batch. Raises `RecordError`, after everything was rolled back, when a record is at fault."""
+    def _half(self, half: Batch, condemned: Sequence[RecordError], behind: frozenset[Place]) -> Batch:
+        try:
+            return self._attempt(half, condemned, behind)
+        except RecordError as again:
+            return self._bisect(half, again, condemned, behind)
+
+    def _attempt(self, batch: Batch, condemned: Sequence[RecordError], behind: frozenset[Place] = _NOWHERE) -> Batch:
+        """One try at a batch; returns what is left of it when the budget of a transaction is spent.
+
+        Raises `RecordError`, after everything was rolled back, when a record is at fault.
+        """
         now = self._now()
         ready = self._ownership.ready()
         before = {partition.number: dict(partition.position) for partition in ready}
         try:
-            for each in batch:
-                self._decide(each, condemned, now)
-            self._tick(ready, {each.partition for each in batch}, now)
+            rest = self._decide_batch(batch, condemned, now)
+            self._tick(ready, {each.partition for each in batch}, behind | places(rest), now)
         except RecordError:
             self._roll_back(before, now)
             raise
         decided = [partition for partition in ready if self._has_work(partition, now)]
         if decided:
             self._transact(decided, before, now)
+        return rest
 
-    def _decide(self, each: Slice, condemned: Sequence[RecordError], now: Now) -> None:
-        """Steps 2 to 4 for the records of one place."""
+    def _decide_batch(self, batch: Batch, condemned: Sequence[RecordError], now: Now) -> Batch:
+        """Steps 2 to 4, until the budget is spent; returns what is left, the place that spent it last."""
+        budget = Budget(self._clock, self._options.max_decided_bytes, self._options.max_decide_ms)
+        for index, each in enumerate(batch):
+            records, done = each.records, 0
+            budget.turn_to_others()
+            while done < len(records):
+                if budget.is_spent:
+                    # Another partition's turn is first next time, or one that is expensive kept the others waiting.
+                    left = replace(each, records=records[done:]) if done else each
+                    return [*batch[index + 1 :], left]
+                step = records[done : done + budget.step]
+                budget.spend(self._decide(each, step, condemned, now))
+                done += len(step)
+        return []
+
+    def _decide(self, each: Slice, records: list[Received], condemned: Sequence[RecordError], now: Now) -> int:
+        """Steps 2 to 4 for the next records of one place. Returns about how many bytes they have brought about."""
         partition = self._ownership.partitions.get(each.partition)
         if partition is None or partition.program is None or each.partition in self.rewound:
             # While the batch was being taken apart this partition was set back: all of it is read again.
-            return
-        program, records = partition.program, each.records
+            return 0
+        program, next_offset, decided_bytes = partition.program, records[-1].offset() + 1, 0
         for bad in condemned:
             index = next((at for at, record in enumerate(records) if record is bad.record), None)
             if index is not None and bad.record is not None:
-                program.apply(each.topic, records[:index], now)
+                decided_bytes += program.apply(each.topic, records[:index], now)
                 # Condemned twice: it could not even be closed, so it is only put aside.
                 is_closed = sum(each_bad.record is bad.record for each_bad in condemned) == 1
                 program.condemn(bad.record, bad.detail, now, close=is_closed)
                 records = records[index + 1 :]
-        program.apply(each.topic, records, now)
-        partition.position[each.topic, each.partition] = each.records[-1].offset() + 1
+        decided_bytes += program.apply(each.topic, records, now)
+        partition.position[each.topic, each.partition] = next_offset
         if partition.uncommitted_since_ms is None:
             partition.uncommitted_since_ms = now.mono_ms
+        return decided_bytes
 
-    def _tick(self, ready: Iterable[Partition], touched: set[int], now: Now) -> None:
+    def _tick(self, ready: Iterable[Partition], touched: set[int], waiting: frozenset[Place], now: Now) -> None:
         for partition in ready:
             program = partition.program
             assert program is not None
-            self._watch_barrier(partition, program, now)
+            self._watch_barrier(partition, program, waiting, now)
             if partition.number in touched or program.next_tick_in_ms(now) == 0:
                 program.tick(now)
 
-    def _watch_barrier(self, partition: Partition, program: PartitionProgram, now: Now) -> None:
+    def _watch_barrier(
+        self, partition: Partition, program: PartitionProgram, waiting: frozenset[Place], now: Now
+    ) -> None:
         """Lets the program know when everything has been applied that was written before it asked.
 
-        The end is asked for, and the answer taken when it is there: nothing waits.
+        The end is asked for, and the answer taken when it is there: nothing waits. `waiting`: places with records
+        that were read and are not decided yet, whose end is not reached although reading met it.
         """
         barrier = partition.barrier
         place = (self._program.barrier_topic, partition.number)
@@ -166,7 +199,7 @@ class Processing:
                 _log.warning("the end of an input could not be asked for", place=place, why=str(error))
                 partition.barrier = None
                 return
-        if partition.has_reached(place, barrier.end):
+        if place not in waiting and partition.has_reached(place, barrier.end):
             partition.barrier = None
             program.barrier_passed(barrier.asked_at, now)
 

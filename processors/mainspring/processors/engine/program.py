@@ -35,8 +35,11 @@ class PartitionProgram(Protocol):
         """The counter to keep in the position row."""
         ...
 
-    def apply(self, topic: str, records: Sequence[Received], now: Now) -> None:
-        """Decides on inputs, in order. Raises `RecordError` when one of them makes the rules fail."""
+    def apply(self, topic: str, records: Sequence[Received], now: Now) -> int:
+        """Decides on inputs, in order. Raises `RecordError` when one of them makes the rules fail.
+
+        Returns about how many bytes that brought about beyond what grows with the inputs themselves.
+        """
         ...
 
     def condemn(self, record: Received, detail: str, now: Now, *, close: bool) -> None:

@@ -147,5 +147,6 @@ class Transactor:
             metrics.FENCED.labels(role="scheduler").inc()
         raise FatalKafkaError(
             f"the producer {self.transactional_id} cannot go on: {error.code}: {error.detail}. If another process runs "
-            "under the same slot, give each its own"
+            "under the same slot, give each its own; if the broker ended a transaction that had outlasted "
+            "transaction_timeout_ms, look at its load or raise that"
         ) from error

@@ -32,6 +32,8 @@ class SchedulerConfig:
     """Whether the slot is the member's identity in the group, so that a quick restart moves no partition."""
     max_batch: int = 4_000
     max_batch_bytes: int = 8 << 20
+    max_decided_bytes: int = 16 << 20
+    max_decide_ms: int = 1_000
     linger_ms: int = 20
     burst: int = 3
     commit_inputs_ms: int = 60_000
@@ -55,6 +57,8 @@ class SchedulerConfig:
         return EngineOptions(
             max_batch=self.max_batch,
             max_batch_bytes=self.max_batch_bytes,
+            max_decided_bytes=self.max_decided_bytes,
+            max_decide_ms=self.max_decide_ms,
             linger_ms=self.linger_ms,
             burst=self.burst,
             commit_inputs_ms=self.commit_inputs_ms,

@@ -46,8 +46,10 @@ class SchedulerPartition:
     def counter(self) -> int:
         return self.core.next_seq
 
-    def apply(self, topic: str, records: Sequence[Received], now: Now) -> None:
+    def apply(self, topic: str, records: Sequence[Received], now: Now) -> int:
+        before_bytes = self.core.decided_bytes
         self._intake.apply(self.core, topic, records, now)
+        return self.core.decided_bytes - before_bytes
 
     def condemn(self, record: Received, detail: str, now: Now, *, close: bool) -> None:
         self._intake.condemn(self.core, record, detail, now, close=close)
