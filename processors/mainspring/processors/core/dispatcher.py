@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mainspring.processors.core.errors import MissingSpecError, MissingStateError
+from mainspring.processors.core.index.ready_job import ReadyJob
 from mainspring.processors.core.indexes import JobIndexes, QueueIndex
 from mainspring.processors.core.instants import Now
 from mainspring.processors.core.job.evolve import with_dispatch
@@ -57,13 +58,15 @@ class Dispatcher:
             job = queue.ready.pop()
             if job is None:
                 break
-            self._offer(queue, job.job_id, now)
-            offers += 1
+            if self._offer(queue, job, now):
+                offers += 1
         window.settle(offers, now.mono_ms, more_waiting=len(queue.ready) > 0, stopped_by_window=offers >= allowed)
         return offers
 
-    def _offer(self, queue: QueueIndex, job_id: str, now: Now) -> None:
-        state = self._state(job_id)
+    def _offer(self, queue: QueueIndex, job: ReadyJob, now: Now) -> bool:
+        state = self._rows.state(job.job_id)
+        if not self._indexes.take(job, state) or state is None:
+            return False
         parked_since_ms = state.dispatch.parked_since_ms
         offered = with_dispatch(
             state,
@@ -73,6 +76,7 @@ class Dispatcher:
         )
         self._send(queue, offered, now)
         self._indexes.offered(offered, now)
+        return True
 
     def renew(self, job_id: str, now: Now) -> None:
         """Offers the same attempt once more, elsewhere: the first offer may lie with a worker that died or is busy."""
