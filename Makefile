@@ -15,8 +15,13 @@ INSTALL := $(PIP) install --quiet --constraint constraints.txt
 WORKERS ?= 4
 TESTS ?= tests
 PYTEST_ARGS ?=
+# Of the simulation: which seeds, how many virtual seconds of faults for each, how many processes.
+SEEDS ?= 1-300
+SECONDS ?= 2000
+JOBS ?= 2
+SIM_ARGS ?=
 
-.PHONY: help demo test check venv bench constraints clean
+.PHONY: help demo test sim check venv bench constraints clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[36m%-12s\033[0m %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -26,6 +31,9 @@ demo: $(VENV)/.run ## A whole life: Kafka, schedulers, workers, jobs, kill -9, a
 
 test: $(VENV)/.dev ## All tests, on a real broker that they share
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(PYTEST_ARGS) $(TESTS)
+
+sim: $(VENV)/.dev ## Simulate an installation through its faults: make sim SEEDS=1-300
+	@$(BIN)/python -m tests.sim.run --seeds $(SEEDS) --seconds $(SECONDS) --jobs $(JOBS) $(SIM_ARGS)
 
 check: $(VENV)/.dev ## Lint, format, types, import contracts, generated docs, compose file
 	$(BIN)/ruff check .

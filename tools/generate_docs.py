@@ -2,8 +2,8 @@
 
     python tools/generate_docs.py [--check]
 
-docs/topics.md and docs/asyncapi.yaml come from the topic values, docs/lifecycle.md from the transition table,
-docs/cli.md from the commands, docs/settings.md and .env.example from the settings.
+docs/topics.md and docs/asyncapi.yaml come from the topic values, docs/lifecycle.md and docs/schedule-lifecycle.md from
+the transition tables, docs/cli.md from the commands, docs/settings.md and .env.example from the settings.
 """
 
 import argparse
@@ -31,6 +31,7 @@ from pydantic_asyncapi.v3 import (
 
 from mainspring.cli.reference import cli_markdown
 from mainspring.processors.core.job.drawing import lifecycle_markdown
+from mainspring.processors.core.schedule.drawing import schedule_lifecycle_markdown
 from mainspring.schemas.avro_types import SchemaFile, newest
 from mainspring.settings.docs import env_example, settings_markdown
 from mainspring.topics import RESERVED_ROLES, Role, Topic, Topology
@@ -267,6 +268,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "topics.md": topics_markdown,
     "asyncapi.yaml": asyncapi_yaml,
     "lifecycle.md": lifecycle_markdown,
+    "schedule-lifecycle.md": schedule_lifecycle_markdown,
     "cli.md": cli_markdown,
     "settings.md": settings_markdown,
     "../.env.example": env_example,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mainspring.client import ClientConfig
-from mainspring.jobs import App
+from mainspring.jobs import App, current_context
 from mainspring.scheduler.embedded import EmbeddedOptions, EmbeddedProcessors
 from mainspring.schemas import Codec
 from mainspring.workers import Registry
@@ -48,6 +48,19 @@ def block(name: str, seconds: float) -> str:
     note(name)
     threading.Event().wait(seconds)
     return name
+
+
+@app.job
+def tick(label: str) -> str:
+    """Counts the job that it runs as, and ends at once, unless its label is held; returns the label."""
+    note(current_context().job_id)
+    if (gate := gates.get(label)) is not None:
+        gate.wait(60)
+    return label
+
+
+gates: dict[str, threading.Event] = {}
+"""What `tick` waits for, by label."""
 
 
 @contextmanager

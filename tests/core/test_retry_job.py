@@ -15,6 +15,7 @@ def test_a_finished_job_is_submitted_again_at_the_partition_of_its_new_id() -> N
     )
     partition.start().fail(retryable=False).retry("again", command_id="retry")
     ((key, command),) = partition.last.followups
+    assert isinstance(command, SubmitJob)
     assert (key, partition.last.events) == ("again", [])
     assert (command.command_id, command.actor, command.spec.retry_of) == ("retry", "ada", "job")
     spec = command.spec

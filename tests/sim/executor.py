@@ -1,6 +1,6 @@
 """What runs, and the book of what really ran: kept outside of everything that is under test."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from mainspring.schemas.common import AttemptError
@@ -37,6 +37,13 @@ class Ledger:
 
     runs: list[Run] = field(default_factory=list)
     silences: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    on_start: list[Callable[[Run], None]] = field(default_factory=list)
+
+    def begin(self, run: Run) -> None:
+        """Code begins to run."""
+        self.runs.append(run)
+        for tell in self.on_start:
+            tell(run)
 
 
 class SimExecutor:
@@ -60,8 +67,8 @@ class SimExecutor:
             attempt.started_at = self._process.clock.mono_ms() / 1000
             attempt.started_at_ms = self._process.clock.wall_ms()
             run = Run(attempt.job_id, attempt.number, self._process.name, self._world.now)
-            self._ledger.runs.append(run)
             self._world.note("run", attempt.job_id, attempt.number, self._process.name)
+            self._ledger.begin(run)
             self.running += 1
             outcome = _outcome(behaviour, attempt)
             self._runs[attempt] = (run, self._later(behaviour.ms * 1000, attempt, outcome))

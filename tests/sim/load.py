@@ -27,7 +27,9 @@ class LoadShape:
     again: float = 0.1
     """The same command twice, as a client does that did not hear the answer."""
     poison: float = 0.03
+    long: float = 0.07
     long_ms: int = 15_000
+    """Jobs that take about so long, and their share."""
 
 
 @dataclass(slots=True)
@@ -94,7 +96,11 @@ class Load:
     def _spec(self, job_id: str, rng: Random, instant: int) -> JobSpec:
         shape = self.shape
         kind = rng.random()
-        ms = round(10 ** rng.uniform(1, 3.7)) if kind < 0.93 else rng.randrange(shape.long_ms // 2, shape.long_ms * 2)
+        ms = (
+            round(10 ** rng.uniform(1, 3.7))
+            if kind >= shape.long
+            else rng.randrange(shape.long_ms // 2, shape.long_ms * 2)
+        )
         fails = rng.choice([0, 0, 0, 0, 0, 0, 1, 2, -1])
         behaviour = Behaviour(ms=ms, fails=fails, deaf=rng.random() < 0.1, for_good=rng.random() < 0.05)
         when = rng.random()

@@ -16,6 +16,7 @@ from mainspring.schemas import (
     ReportRefused,
 )
 from mainspring.topics import Topology
+from tests.sim.executor import Run
 from tests.sim.kafka import COMMITTED, PartitionLog, SimBroker
 from tests.sim.model import JobModel
 from tests.sim.world import EPOCH_MS, Violation, World
@@ -124,6 +125,15 @@ class Oracle:
         if (report.attempt, report.worker_id, report.incarnation) != token:
             mine = (report.attempt, report.worker_id, report.incarnation)
             raise Violation("accepted token", f"{event.job_id} was held by {token} and completed by {mine}")
+
+    def see_run(self, run: Run) -> None:
+        """Code begins to run. A lease that the worker believes in is one that the scheduler has not taken away."""
+        job = self.jobs.get(run.job_id)
+        if job is None or job.attempt < run.attempt:
+            return  # its start cannot be read yet: a marker is on its way
+        if job.token is None or (job.token[0], job.token[2]) != (run.attempt, run.process):
+            detail = f"attempt {run.attempt} of {run.job_id} begins on {run.process}, and {job.token} holds the job"
+            raise Violation("runs only what it holds", f"{detail}; {' '.join(job.history[-12:])}")
 
     def _transaction_over(self, name: str, producer_id: int, *, commit: bool, places: list[Place]) -> None:
         """Offsets, rows and outputs are of one piece: after each commit the position row says what the group says."""

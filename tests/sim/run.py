@@ -4,23 +4,31 @@
 """
 
 import argparse
+import gc
+import json
+import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from random import Random
 
 from tests.sim.faults import Chaos, Menu, draw_menu
 from tests.sim.kafka import COMMITTED, PartitionLog
 from tests.sim.load import LoadShape
 from tests.sim.quiet import quiet
+from tests.sim.rare import missing
 from tests.sim.site import Site, SiteShape
 from tests.sim.verdict import check_end
 from tests.sim.worker_node import WorkerShape
 from tests.sim.world import EPOCH_MS, SECOND, Violation, World
 
-__all__ = ["Outcome", "Plan", "draw_plan", "run_seed"]
+__all__ = ["Outcome", "Plan", "draw_plan", "numbers", "run_plan", "run_seed"]
 
 SETTLE = 240 * SECOND
 """After the last fault everything that is due ends within this.
@@ -63,6 +71,24 @@ class Outcome:
     def ok(self) -> bool:
         """Whether everything held."""
         return self.violation is None and self.error is None
+
+    @property
+    def broken(self) -> str:
+        """The invariant that did not hold, or the kind of the error that was raised; empty if all is well."""
+        if self.violation is not None:
+            return self.violation.invariant
+        return "" if self.error is None else type(self.error).__name__
+
+    def __str__(self) -> str:
+        return (
+            f"seed {self.seed:<6} {'ok  ' if self.ok else 'FAIL'} {self.jobs:>4} jobs {self.events:>5} events "
+            f"{self.faults:>4} faults, settled in {self.settled_s:>4.0f} s, {self.simulated_s:>5.0f} s in "
+            f"{self.took_s:.2f} s, {self.digest[:12]}"
+        )
+
+    def report(self) -> str:
+        """What went wrong, and the last that happened before."""
+        return f"{self.tail}\nseed {self.seed}: {self.violation or repr(self.error)}"
 
 
 def draw_plan(seed: int, duration_s: int) -> Plan:
@@ -107,7 +133,7 @@ def run_plan(plan: Plan, *, audit: bool = True, verbose: bool = False) -> Outcom
     violation: Violation | None = None
     error: BaseException | None = None
     settled_s = 0.0
-    with quiet(world):
+    with quiet(world), _uncollected():
         try:
             site.start()
             world.run(plan.duration)
@@ -137,6 +163,18 @@ def run_plan(plan: Plan, *, audit: bool = True, verbose: bool = False) -> Outcom
         error=error,
         tail=tail,
     )
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Looking for cycles again and again takes a sixth of the time, and a run leaves few enough to wait for its end."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def run_seed(seed: int, duration_s: int, *, audit: bool = True, verbose: bool = False) -> Outcome:
@@ -197,39 +235,68 @@ def _let_go(site: Site) -> None:
             node.process.kill()
 
 
-def _numbers(text: str) -> Iterator[int]:
+def numbers(text: str) -> Iterator[int]:
+    """The seeds of such a list as `1-300,777`."""
     for part in text.split(","):
         first, _, last = part.partition("-")
         yield from range(int(first), int(last or first) + 1)
 
 
-def run_many(seeds: Iterable[int], duration_s: int, *, audit: bool, verbose: bool) -> int:
-    """Runs seeds one after the other, tells of each, and returns how many failed."""
-    total: Counter[str] = Counter()
-    failed: list[int] = []
-    simulated = took = 0.0
-    for seed in seeds:
-        outcome = run_seed(seed, duration_s, audit=audit, verbose=verbose)
-        total += outcome.seen
-        simulated += outcome.simulated_s
-        took += outcome.took_s
-        print(
-            f"seed {seed:<6} {'ok  ' if outcome.ok else 'FAIL'} {outcome.jobs:>4} jobs {outcome.events:>5} events "
-            f"{outcome.faults:>4} faults, settled in {outcome.settled_s:>4.0f} s, {outcome.simulated_s:>5.0f} s in "
-            f"{outcome.took_s:.2f} s, {outcome.digest[:12]}",
-            flush=True,
-        )
+def _run_one(seed: int, duration_s: int, *, audit: bool, verbose: bool) -> Outcome:
+    """In a process of its own: what went wrong comes back as text, for not every exception can travel."""
+    outcome = run_seed(seed, duration_s, audit=audit, verbose=verbose)
+    if outcome.ok:
+        return outcome
+    report = f"{outcome.report()}\n  menu: {draw_plan(seed, duration_s).menu}"
+    return replace(outcome, violation=None, error=AssertionError(report))
+
+
+@dataclass(slots=True)
+class Tally:
+    """What many seeds came to."""
+
+    seen: Counter[str] = field(default_factory=Counter)
+    failed: dict[int, str] = field(default_factory=dict)
+    """By seed, what went wrong."""
+    simulated_s: float = 0.0
+    took_s: float = 0.0
+
+    def add(self, outcome: Outcome) -> None:
+        """Counts one seed and tells of it."""
+        self.seen += outcome.seen
+        self.simulated_s += outcome.simulated_s
+        self.took_s += outcome.took_s
+        print(outcome, flush=True)
         if not outcome.ok:
-            failed.append(seed)
-            print(outcome.tail)
-            print(f"seed {seed}: {outcome.violation or repr(outcome.error)}")
-            print(f"  menu: {draw_plan(seed, duration_s).menu}", flush=True)
-    print(f"{simulated:.0f} simulated seconds in {took:.0f} s: {simulated / max(took, 1e-9):.0f} times real time")
-    for what, count in sorted(total.items()):
-        print(f"  {count:>7} {what}")
-    if failed:
-        print(f"failed: {','.join(map(str, failed))}")
-    return len(failed)
+            self.failed[outcome.seed] = str(outcome.error)
+            print(outcome.error, flush=True)
+
+    def tell(self) -> None:
+        """Prints the whole."""
+        speed = self.simulated_s / max(self.took_s, 1e-9)
+        print(f"{self.simulated_s:.0f} simulated seconds in {self.took_s:.0f} s of a core: {speed:.0f} times real time")
+        for what, count in sorted(self.seen.items()):
+            print(f"  {count:>7} {what}")
+        if never := missing(self.seen):
+            print(f"never seen, so that this run says nothing about them: {', '.join(never)}")
+        if self.failed:
+            print(
+                f"failed: {','.join(map(str, self.failed))}; one again, event by event: --seeds {min(self.failed)} -v"
+            )
+
+
+def run_many(seeds: Iterable[int], duration_s: int, *, jobs: int, audit: bool, verbose: bool) -> Tally:
+    """Runs seeds in so many processes and tells of each."""
+    tally = Tally()
+    run = partial(_run_one, duration_s=duration_s, audit=audit, verbose=verbose)
+    if jobs == 1:
+        for seed in seeds:
+            tally.add(run(seed))
+        return tally
+    with ProcessPoolExecutor(jobs) as pool:
+        for outcome in pool.map(run, seeds):
+            tally.add(outcome)
+    return tally
 
 
 def main() -> int:
@@ -237,11 +304,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", default="1-20", help="seeds, such as 1-300,777")
     parser.add_argument("--seconds", type=int, default=2_000, help="virtual seconds of faults")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--nice", type=int, default=0, help="how far to stand back behind other processes")
+    parser.add_argument("--told", type=Path, help="a file for what failed and what was seen, as JSON")
     parser.add_argument("--no-audit", action="store_true", help="leave the product's own audit out")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every event")
     given = parser.parse_args()
-    failed = run_many(_numbers(given.seeds), given.seconds, audit=not given.no_audit, verbose=given.verbose)
-    return 1 if failed else 0
+    os.nice(given.nice)
+    audit = not given.no_audit
+    tally = run_many(numbers(given.seeds), given.seconds, jobs=given.jobs, audit=audit, verbose=given.verbose)
+    tally.tell()
+    if given.told is not None:
+        given.told.write_text(json.dumps({"failed": list(tally.failed.values()), "seen": tally.seen}))
+    return 1 if tally.failed else 0
 
 
 if __name__ == "__main__":

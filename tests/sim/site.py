@@ -71,6 +71,7 @@ class Site:
             self.broker.create_topic(topic.name, topic.partitions)
         self.ledger = Ledger()
         self.oracle = Oracle(world, self.broker, self.topology, CODEC)
+        self.ledger.on_start.append(self.oracle.see_run)
         self.load = Load(world, self.broker, self.topology, CODEC, shape.load)
         self.schedulers = [self._scheduler(chr(ord("a") + number)) for number in range(shape.schedulers)]
         self.workers = [self._worker(f"worker-{number}") for number in range(shape.workers)]

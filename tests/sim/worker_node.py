@@ -290,7 +290,7 @@ class _Life:
                 done.result()
             except BrokerError:
                 return
-            leases.renew(held, now, self._config.lease_ms / 1000)
+            leases.renew(held, now, self._now(), self._config.lease_ms / 1000)
 
         Link(self._process, self._broker).call(append).then(delivered)
 

@@ -4,21 +4,24 @@ A process runs until it asks the world for something that takes time; then the n
 between two such calls nothing else happens, and the same seed gives the same run to the last record.
 """
 
-import heapq
 from collections import Counter, deque
 from collections.abc import Callable
 from hashlib import blake2b
+from heapq import heappop, heappush
 from random import Random
 from typing import Any, Generic, TypeVar
 
 from greenlet import getcurrent
 
-__all__ = ["EPOCH_MS", "SECOND", "Event", "Future", "Violation", "World"]
+__all__ = ["EPOCH_MS", "SECOND", "Chance", "Event", "Future", "Violation", "World"]
 
 T = TypeVar("T")
 
 SECOND = 1_000_000
 """Virtual time is counted in microseconds."""
+
+_STEPS_MAX = 3_000_000
+"""A run that takes more events goes round in circles."""
 
 EPOCH_MS = 1_900_000_000_000
 """What a right wall clock shows at the beginning."""
@@ -48,13 +51,22 @@ class Event:
         self.action = None
 
 
+class Chance(Random):
+    """Chance by the seed. Asked hundreds of thousands of times in a run, so a number within bounds is one product."""
+
+    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
+        """A number from `start` (0 where only one is given) up to and without `stop`."""
+        assert step == 1
+        return int(self.random() * start) if stop is None else start + int(self.random() * (stop - start))
+
+
 class World:
     """The clock, the events to come, and chance."""
 
     def __init__(self, seed: int, *, keep: int = 400) -> None:
         self.seed = seed
         self.now = 0
-        self.rng = Random(seed)
+        self.rng = Chance(seed)
         self.hub = getcurrent()
         self.seen: Counter[str] = Counter()
         """Rare paths that were taken, by name."""
@@ -70,24 +82,29 @@ class World:
         """Lets something happen at a time."""
         event = Event(action)
         self._count += 1
-        heapq.heappush(self._heap, (max(time, self.now), self._count, event))
+        now = self.now
+        heappush(self._heap, (max(now, time), self._count, event))
         return event
 
     def after(self, delay: int, action: Action) -> Event:
         """Lets something happen after a while."""
-        return self.at(self.now + delay, action)
+        event = Event(action)
+        self._count += 1
+        heappush(self._heap, (self.now + delay, self._count, event))
+        return event
 
     def run(self, until: int) -> None:
         """Everything that happens until a time. Raises what a process did not expect."""
         heap = self._heap
-        pop = heapq.heappop
         while heap and heap[0][0] <= until:
-            time, _, event = pop(heap)
+            time, _, event = heappop(heap)
             action = event.action
             if action is None:
                 continue
             self.now = time
             self.steps += 1
+            if self.steps > _STEPS_MAX:
+                raise Violation("comes to rest", f"{_STEPS_MAX} events in {self.now / SECOND:.0f} virtual seconds")
             action()
             if self._failure is not None:
                 raise self._failure

@@ -6,11 +6,22 @@ from collections.abc import Iterable
 
 from mainspring.processors.projector.config import Retention
 from mainspring.processors.projector.database import open_writer, parse_url, single_writer
-from mainspring.processors.projector.fold import Placed, fold_batch
-from mainspring.processors.projector.retention import apply_retention
+from mainspring.processors.projector.fold import fold_batch
+from mainspring.processors.projector.placed import Placed
+from mainspring.processors.projector.retention import apply_retention, tidy_ledgers
 from mainspring.processors.projector.store import Position, ViewStore
-from mainspring.schemas import JOB_EVENT_TYPES, Codec, CommandRejected, ReportRefused
+from mainspring.schemas import (
+    EVENT_TYPES,
+    JOB_EVENT_TYPES,
+    SCHEDULE_EVENT_TYPES,
+    Codec,
+    CommandRejected,
+    ReportRefused,
+    ScheduleCommandRejected,
+)
 from tests.support.synthetic_log import MemoryLog
+
+_RECORDS_ONLY = (CommandRejected, ReportRefused, ScheduleCommandRejected)
 
 
 def placed_events(log: MemoryLog, codec: Codec, partition: int) -> list[Placed]:
@@ -22,8 +33,8 @@ def placed_events(log: MemoryLog, codec: Codec, partition: int) -> list[Placed]:
         for raw in batch:
             assert raw.value is not None
             event = codec.decode(raw.value)
-            assert type(event) in JOB_EVENT_TYPES
-            found.append(Placed(event=event, partition=partition, offset=raw.offset))  # type: ignore[arg-type]  # JOB_EVENT_TYPES holds the members of JobEvent
+            assert type(event) in EVENT_TYPES
+            found.append(Placed(event=event, partition=partition, offset=raw.offset))  # type: ignore[arg-type]  # EVENT_TYPES holds the members of Event
     return found
 
 
@@ -42,10 +53,13 @@ def project(log: MemoryLog, codec: Codec, url: str, *, upto: int | None = None) 
 def write(store: ViewStore, log: MemoryLog, partition: int, events: Iterable[Placed]) -> None:
     """Folds one batch."""
     batch = list(events)
-    known = store.load(
-        {each.event.job_id for each in batch if not isinstance(each.event, CommandRejected | ReportRefused)}
+    # A refusal may be about an id of any kind, which a database may not even be asked for.
+    changing = [each.event for each in batch if type(each.event) not in _RECORDS_ONLY]
+    of_schedules = {event.schedule_id for event in changing if type(event) in SCHEDULE_EVENT_TYPES}  # type: ignore[union-attr]  # SCHEDULE_EVENT_TYPES holds the members of ScheduleEvent
+    of_jobs = {event.job_id for event in changing if type(event) in JOB_EVENT_TYPES}  # type: ignore[union-attr]  # JOB_EVENT_TYPES holds the members of JobEvent
+    changes = fold_batch(
+        batch, store.load(of_jobs), store.load_schedules(of_schedules), payload_bytes=1_000, result_bytes=1_000
     )
-    changes = fold_batch(batch, known, payload_bytes=1_000, result_bytes=1_000)
     position = Position(
         partition=partition,
         topic=log.topology.events.name,
@@ -63,5 +77,6 @@ def keep(url: str, retention: Retention, now_ms: int) -> int:
         store = ViewStore(connection)
         store.prepare(rebuild=False, keeps_all=retention.is_unlimited)
         removed = apply_retention(store, retention, now_ms, lambda: False)
+        tidy_ledgers(store, retention, now_ms, lambda: False)
     engine.dispose()
     return removed

@@ -136,6 +136,35 @@ def test_the_best_of_one_batch_gets_the_slot() -> None:
     assert desk.claimed() == [("critical", True)]
 
 
+def test_offers_of_one_lane_are_taken_in_their_order_whatever_the_priorities_of_their_jobs() -> None:
+    # given
+    desk = Desk(slots=1)
+    desk.offer("running")
+    priorities = (Priority.LOW, Priority.CRITICAL, Priority.HIGH)
+    offers = [
+        WorkOffered(
+            job_id=priority.name,
+            attempt=1,
+            offer=1,
+            offered_at_ms=0,
+            due_at_ms=0,
+            spec=replace(to_spec("known"), job_id=priority.name, priority=priority),
+        )
+        for priority in priorities
+    ]
+
+    # when
+    desk.holdings.offered(offers, 0.0, lanes=[Priority.MEDIUM] * 3)
+    desk.sent.clear()
+    for job_id in ("running", "LOW", "CRITICAL"):
+        desk.confirm(job_id)
+        desk.end(job_id)
+
+    # then
+    claimed = [record.job_id for record in desk.sent if isinstance(record, AttemptClaimed)]
+    assert claimed == ["LOW", "CRITICAL", "HIGH"]
+
+
 def test_a_held_offer_is_declined_after_its_time() -> None:
     desk = Desk(slots=1, hold_ms=300)
     desk.offer("a", "b", now=1.0)
@@ -197,7 +226,7 @@ def test_a_start_needs_a_lease_that_cannot_have_expired(age: float, runs: bool) 
 def test_a_heartbeat_that_arrived_extends_the_time_to_start() -> None:
     desk = Desk()
     desk.offer("a", now=0.0)
-    leases.renew([desk.holdings.attempts["a"]], sent_at=8.0, lease_s=10.0)
+    leases.renew([desk.holdings.attempts["a"]], sent_at=8.0, arrived_at=8.1, lease_s=10.0)
     desk.confirm("a", now=15.0)
     assert desk.executor.running == 1
 
@@ -206,10 +235,25 @@ def test_a_heartbeat_after_a_whole_lease_of_silence_revives_no_lease() -> None:
     # given a worker that was cut off from the brokers: what it sends when it is back arrives, and the attempt is lost
     desk = Desk()
     desk.offer("a", now=0.0)
-    leases.renew([desk.holdings.attempts["a"]], sent_at=10.0, lease_s=10.0)
+    leases.renew([desk.holdings.attempts["a"]], sent_at=10.0, arrived_at=10.1, lease_s=10.0)
 
     # when the confirmation is read at last
     desk.confirm("a", now=12.0)
+
+    # then
+    assert desk.executor.running == 0
+    assert [r.job_id for r in desk.take(AttemptReleased)] == ["a"]
+
+
+def test_heartbeats_that_were_held_up_until_the_lease_was_over_revive_no_lease() -> None:
+    # given a worker that was cut off and spoke up all the time: everything arrives when the connection is back
+    desk = Desk()
+    desk.offer("a", now=0.0)
+    for sent_at in (3.0, 6.0, 9.0, 12.0):
+        leases.renew([desk.holdings.attempts["a"]], sent_at, arrived_at=13.0, lease_s=10.0)
+
+    # when the confirmation is read before the news that the attempt is lost
+    desk.confirm("a", now=13.1)
 
     # then
     assert desk.executor.running == 0

@@ -65,6 +65,15 @@ def test_a_claim_that_is_never_answered_is_forgotten_after_a_while() -> None:
     assert not past.covers("job", 1, 0)
 
 
+def test_a_claim_is_remembered_while_a_scheduler_is_half_an_hour_behind_with_what_workers_write() -> None:
+    past = PastAttempts()
+    past.given_up("job", 1, now=0.0)
+
+    past.forget(1_800.0)
+
+    assert past.covers("job", 1, 0)
+
+
 def test_the_past_is_forgotten_after_a_while() -> None:
     past = PastAttempts()
     past.over("first", 1, 0, now=0.0)

@@ -12,6 +12,7 @@ __all__ = [
     "ERROR_MESSAGE_MAX_CHARS",
     "ERROR_TYPE_MAX_CHARS",
     "EVIDENCE_MAX_BYTES",
+    "FIRED_RUNS_MAX",
     "ID_MAX_CHARS",
     "INSTANT_MAX_MS",
     "LOG_MAX_BYTES",
@@ -138,3 +139,7 @@ BACKFILLS_MAX = 16
 
 ACTIVE_INSTANCES_MAX = 100
 """Unfinished instances that a schedule's row lists; more than one there is only with ALLOW_ALL, and triggers."""
+
+FIRED_RUNS_MAX = 256
+"""Runs of fired occurrences that a schedule's row remembers, so that no backfill fires one again: a schedule that
+leaves nothing out has one. What is forgotten, the jobs' own rows still know for as long as they are kept."""

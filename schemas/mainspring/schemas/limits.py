@@ -211,7 +211,7 @@ def _check_thoroughly(spec: JobSpec, *, derived: bool) -> Problem | None:
         or _check_times(spec)
         or _check_retry(spec)
         or (None if spec.retry_of is None else check_id(spec.retry_of, "retry_of", derived=True))
-        or _check_supported(spec)
+        or _check_supported(spec, derived=derived)
     )
 
 
@@ -279,16 +279,20 @@ def _check_retry(spec: JobSpec) -> Problem | None:
     )
 
 
-def _check_supported(spec: JobSpec) -> Problem | None:
-    for field, is_set in (("depends_on", bool(spec.depends_on)), ("schedule_id", spec.schedule_id is not None)):
-        if is_set:
-            message = f"{field} is not supported by this version; leave it out"
-            return Problem(code=RejectCode.NOT_SUPPORTED, field=field, message=message)
+def _check_supported(spec: JobSpec, *, derived: bool) -> Problem | None:
+    if spec.depends_on:
+        message = "depends_on is not supported by this version; leave it out"
+        return Problem(code=RejectCode.NOT_SUPPORTED, field="depends_on", message=message)
+    if spec.schedule_id is not None and not derived:
+        message = "schedule_id is set by schedules only; leave it out, or trigger the schedule"
+        return Problem(code=RejectCode.NOT_SUPPORTED, field="schedule_id", message=message)
     return None
 
 
-def check_command(command: SubmitJob | CancelJob | RescheduleJob | RetryJob) -> Problem | None:
-    """Checks a command with all that it carries."""
+def check_command(
+    command: SubmitJob | CancelJob | RescheduleJob | RetryJob, *, is_fired: bool = False
+) -> Problem | None:
+    """Checks a command with all that it carries. `is_fired`: a submit that a schedule sent."""
     problem = (
         check_text(command.command_id, "command_id", ID_MAX_CHARS)
         or check_text(command.actor, "actor", ACTOR_MAX_CHARS)
@@ -298,7 +302,7 @@ def check_command(command: SubmitJob | CancelJob | RescheduleJob | RetryJob) -> 
     if problem is not None:
         return problem
     if isinstance(command, SubmitJob):
-        return check_spec(command.spec)
+        return check_spec(command.spec, derived=is_fired)
     problem = check_id(command.job_id, derived=True)
     if problem is None and isinstance(command, RescheduleJob):
         problem = check_instant_ms(command.run_at_ms)

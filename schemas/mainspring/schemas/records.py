@@ -137,6 +137,7 @@ PARTS: Mapping[str, type[Any]] = MappingProxyType(
             tables.ActiveInstance,
             tables.Backfill,
             tables.Dispatch,
+            tables.FiredRun,
             tables.Plan,
         )
     }

@@ -201,6 +201,7 @@ class InstanceEnded:
     decided_at_ms: int
     cause: Cause
     job_id: str
+    fired_revision: int
     outcome: str
     detail: str
     finished_at_ms: int

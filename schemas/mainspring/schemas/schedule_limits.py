@@ -33,9 +33,7 @@ def check_schedule_id(text: object, field: str = "schedule_id") -> Problem | Non
     """Checks the id of a schedule: 1 to 200 printable characters without `@`, which its jobs have in theirs."""
     problem = check_text(text, field, SCHEDULE_ID_MAX_CHARS)
     if problem is None and isinstance(text, str) and "@" in text:
-        return _invalid(
-            field, "must not contain '@', which stands before the time in the ids of its jobs"
-        )
+        return _invalid(field, "must not contain '@', which stands before the time in the ids of its jobs")
     return problem
 
 

@@ -9,6 +9,7 @@ __all__ = [
     "ActiveInstance",
     "Backfill",
     "Dispatch",
+    "FiredRun",
     "JobState",
     "Plan",
     "PositionRow",
@@ -76,6 +77,7 @@ class ActiveInstance:
     job_id: str
     nominal_ms: int
     version: int
+    fired_revision: int
     cancelled: bool = False
 
 
@@ -88,6 +90,15 @@ class Backfill:
     reason: str
     after_ms: int
     until_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiredRun:
+    """Neighbouring occurrences of one version that all were fired."""
+
+    first_ms: int
+    last_ms: int
+    version: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,4 +139,5 @@ class ScheduleState:
     command_ids: tuple[str, ...] = ()
     active: tuple[ActiveInstance, ...] = ()
     backfills: tuple[Backfill, ...] = ()
+    fired_runs: tuple[FiredRun, ...] = ()
     plan: Plan

@@ -12,6 +12,7 @@ from mainspring.client.handle import TIMEOUT_S, JobHandle
 from mainspring.client.info import JobInfo
 from mainspring.client.outcomes import CancelOutcome
 from mainspring.client.queries import Filters, HistoryEntry, Queries
+from mainspring.client.schedules.blocking import Schedules
 from mainspring.client.steps import drive
 from mainspring.client.watch import Watch
 from mainspring.client.wire import Deadline
@@ -36,7 +37,8 @@ class Client:
         actor: who is asking, for the audit; `user@host` by default.
         config: instead of all of these.
 
-    Time-outs are seconds; None waits for ever. What can go wrong is drawn in `mainspring.client.errors`.
+    `schedules` has the recurring ones. Time-outs are seconds; None waits for ever. What can go wrong is drawn in
+    `mainspring.client.errors`.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Client:
     ) -> None:
         self._core = ClientCore(config or ClientConfig.of(settings, bootstrap=bootstrap, actor=actor))
         self._queries = Queries(self._core)
+        self.schedules = Schedules(self._core, self._queries)
 
     def submit(
         self,

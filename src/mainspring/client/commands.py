@@ -9,8 +9,8 @@ from typing import Any, TypedDict, TypeVar
 from urllib.parse import quote
 
 from mainspring.client.config import ClientConfig
+from mainspring.client.errors import InvalidScheduleError
 from mainspring.client.outbox import Envelope
-from mainspring.client.progress import Command
 from mainspring.client.tracing import current_trace
 from mainspring.jobs import ids
 from mainspring.jobs.errors import InvalidJobError
@@ -24,9 +24,14 @@ from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
 from mainspring.schemas.errors import UnwritableRecordError
 from mainspring.schemas.limits import check_command, check_text
+from mainspring.schemas.records import Command, ScheduleCommand
+from mainspring.schemas.schedule_limits import check_schedule_command, schedule_of
 from mainspring.topics.headers import command_headers
 
 __all__ = ["Arguments", "CommandMaker", "OtherTerms", "Submission", "Terms", "check_reason", "to_options"]
+
+C = TypeVar("C", CancelJob, RescheduleJob, RetryJob)
+S = TypeVar("S", bound=ScheduleCommand)
 
 _new_submit = quick(SubmitJob)
 _new_envelope = quick(Envelope)
@@ -115,9 +120,17 @@ class CommandMaker:
             )
         )
 
+    def about_schedule(self, kind: type[S], reason: str, **fields: Any) -> S:
+        """A command about a schedule. Raises `InvalidScheduleError`."""
+        command = kind(**fields, **self._asked(reason))
+        problem = check_schedule_command(command)
+        if problem is not None:
+            raise InvalidScheduleError(problem.code, problem.field, problem.message)
+        return command
+
     def envelope(self, command: Command) -> Envelope:
         """The command as it goes into the log. Raises `InvalidJobError` for what no record can hold."""
-        job_id = command.spec.job_id if isinstance(command, SubmitJob) else command.job_id
+        job_id = _subject(command)
         try:
             value = self._encode(command)
         except UnwritableRecordError as error:
@@ -137,7 +150,11 @@ class CommandMaker:
         }
 
 
-C = TypeVar("C", CancelJob, RescheduleJob, RetryJob)
+def _subject(command: Command) -> str:
+    """The job or the schedule that a command is about: its key."""
+    if isinstance(command, SubmitJob):
+        return command.spec.job_id
+    return command.job_id if isinstance(command, CancelJob | RescheduleJob | RetryJob) else schedule_of(command)
 
 
 def check_reason(reason: str) -> None:

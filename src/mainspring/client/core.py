@@ -8,11 +8,17 @@ from typing import Any, TypeVar, cast
 
 from mainspring.client.commands import CommandMaker, Submission, check_reason
 from mainspring.client.config import ClientConfig
-from mainspring.client.errors import CommandRejectedError, ResultTimeoutError, VerdictTimeoutError
+from mainspring.client.errors import (
+    CommandRejectedError,
+    ResultTimeoutError,
+    ScheduleNotFoundError,
+    ScheduleRejectedError,
+    VerdictTimeoutError,
+)
 from mainspring.client.info import aware, epoch_ms
 from mainspring.client.outbox import Envelope
 from mainspring.client.outcomes import Acceptance, CancelOutcome, rejected, result_of
-from mainspring.client.progress import Command, Terminal, Verdict, status_of
+from mainspring.client.progress import Terminal, Verdict, status_of
 from mainspring.client.steps import Steps, drive, fail, fulfil, wait
 from mainspring.client.watch import Start, Watch
 from mainspring.client.wire import Deadline, Wire
@@ -21,6 +27,7 @@ from mainspring.jobs.spec import Submittable
 from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.common import JobStatus
 from mainspring.schemas.events import JobCancelled, JobRescheduled, JobSubmitted
+from mainspring.schemas.records import JobCommand
 
 __all__ = ["ClientCore"]
 
@@ -35,7 +42,7 @@ class ClientCore:
     def __init__(self, config: ClientConfig) -> None:
         self.config = config
         self.wire = Wire(config)
-        self._maker = CommandMaker(config)
+        self.maker = CommandMaker(config)
 
     # -- commands ----------------------------------------------------------------------------------------------------
 
@@ -51,7 +58,7 @@ class ClientCore:
         """Returns once the command is in the log. `adopt`: if the id is known, follow the earlier job instead."""
         self.wire.check_usable()
         check_reason(reason)
-        command = self._maker.submit(submission, terms, reason)
+        command = self.maker.submit(submission, terms, reason)
         return (yield from self._send(command, command.spec.job_id, adopt=adopt, about_to_send=about_to_send))
 
     def submit_many(
@@ -64,8 +71,8 @@ class ClientCore:
         watches: list[Watch] = []
         envelopes: list[Envelope] = []
         for job in jobs:
-            command = self._maker.submit(job if isinstance(job, Submission) else Submission(job), terms, reason)
-            envelopes.append(self._maker.envelope(command))
+            command = self.maker.submit(job if isinstance(job, Submission) else Submission(job), terms, reason)
+            envelopes.append(self.maker.envelope(command))
             watches.append(self.wire.watch(command.spec.job_id, command.command_id, starts, adopt=adopt))
         self.wire.bulk().send(envelopes)
         self.wire.last.update({watch.partition: watch for watch in watches})
@@ -76,9 +83,9 @@ class ClientCore:
     ) -> Steps[CancelOutcome]:
         """Returns what came of it, at the latest when the running attempt has ended."""
         self.wire.check_usable()
-        watch = yield from self._send(self._maker.cancel(job_id, reason), job_id)
+        watch = yield from self._send(self.maker.cancel(job_id, reason), job_id)
         try:
-            verdict = yield from self._verdict(watch, deadline)
+            verdict = yield from self.verdict(watch, deadline)
         except CommandRejectedError as refusal:
             if refusal.code not in NO_EFFECT:
                 raise
@@ -104,9 +111,9 @@ class ClientCore:
     ) -> Steps[datetime]:
         """Returns when the job is due now. Raises `CommandRejectedError`, `VerdictTimeoutError`."""
         self.wire.check_usable()
-        command = self._maker.reschedule(job_id, run_at, delay, reason)
+        command = self.maker.reschedule(job_id, run_at, delay, reason)
         watch = yield from self._send(command, job_id)
-        verdict = yield from self._verdict(watch, deadline)
+        verdict = yield from self.verdict(watch, deadline)
         event = None if verdict is None else verdict.event
         due_at_ms = event.due_at_ms if isinstance(event, JobRescheduled) else command.run_at_ms
         return cast(datetime, aware(due_at_ms))
@@ -114,11 +121,11 @@ class ClientCore:
     def retry(self, job_id: str, new_job_id: str | None, reason: str, deadline: Deadline) -> Steps[Watch]:
         """Returns the accepted new job. Raises `CommandRejectedError`, `VerdictTimeoutError`."""
         self.wire.check_usable()
-        command = self._maker.retry(job_id, new_job_id, reason)
+        command = self.maker.retry(job_id, new_job_id, reason)
         starts = yield from self.wire.starts()
         # A refusal comes under the old id, the acceptance under the new one.
         both = [self.wire.watch(name, command.command_id, starts) for name in (job_id, command.new_job_id)]
-        yield from self.wire.send(self._maker.envelope(command))
+        yield from self.wire.send(self.maker.envelope(command))
         answers = [self.wire.tail.wait_verdict(watch) for watch in both]
         try:
             for watch in both:
@@ -146,7 +153,7 @@ class ClientCore:
 
     def accepted(self, watch: Watch, deadline: Deadline) -> Steps[Acceptance]:
         """The verdict on a submit. Raises `CommandRejectedError`, `VerdictTimeoutError`."""
-        verdict = None if watch.command_id is None else (yield from self._verdict(watch, deadline))
+        verdict = None if watch.command_id is None else (yield from self.verdict(watch, deadline))
         event = None if verdict is None else verdict.event
         if not isinstance(event, JobSubmitted):
             return Acceptance(job_id=watch.job_id, existing=True)
@@ -186,8 +193,8 @@ class ClientCore:
         for partition in partitions:
             watch = self.wire.last.get(partition)
             if watch is not None and watch.verdict is None and watch.command_id is not None:
-                with suppress(CommandRejectedError):
-                    yield from self._verdict(watch, deadline)
+                with suppress(CommandRejectedError, ScheduleRejectedError, ScheduleNotFoundError):
+                    yield from self.verdict(watch, deadline)
 
     def close(self) -> None:
         """Wait for commands on their way, tell those who wait, end all threads."""
@@ -197,13 +204,13 @@ class ClientCore:
 
     def _send(
         self,
-        command: Command,
+        command: JobCommand,
         job_id: str,
         *,
         adopt: bool = False,
         about_to_send: Callable[[Watch], None] | None = None,
     ) -> Steps[Watch]:
-        envelope = self._maker.envelope(command)
+        envelope = self.maker.envelope(command)
         starts = yield from self.wire.starts()
         watch = self.wire.watch(job_id, command.command_id, starts, adopt=adopt)
         if about_to_send is not None:
@@ -212,15 +219,15 @@ class ClientCore:
         self.wire.last[watch.partition] = watch
         return watch
 
-    def _verdict(self, watch: Watch, deadline: Deadline) -> Steps[Verdict | None]:
-        """The acceptance; None when an earlier job was adopted."""
+    def verdict(self, watch: Watch, deadline: Deadline) -> Steps[Verdict | None]:
+        """The acceptance of a command; None when an earlier job was adopted."""
         self.wire.check_usable()
         answer = self.wire.tail.wait_verdict(watch)
         try:
             yield from self.wire.join(watch, deadline)
             verdict = yield from wait(answer, deadline.left())
         except TimeoutError:
-            raise VerdictTimeoutError(watch.job_id, deadline.timeout_s or 0.0) from None
+            raise VerdictTimeoutError(watch.job_id, deadline.timeout_s or 0.0, watch.kind) from None
         finally:
             answer.cancel()
         if (refusal := verdict.rejection) is not None:

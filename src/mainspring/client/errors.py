@@ -4,11 +4,15 @@
 
     MainspringError
     ├── InvalidJobError            refused before anything was sent: a field breaks a limit      (ValueError)
+    ├── InvalidScheduleError       the same of a schedule                                        (ValueError)
     └── ClientError
         ├── TopicsMissingError         the cluster has no topics with this prefix; nothing was sent
         ├── NotDeliveredError          the command may or may not be in the log
         ├── CommandRejectedError       the scheduler refused the command; nothing changed
         │   └── DuplicateJobError      … because the job id is already known
+        ├── ScheduleRejectedError      the scheduler refused a command about a schedule; nothing changed
+        │   ├── DuplicateScheduleError … because a schedule of this id exists
+        │   └── VersionConflictError   … because somebody else has changed the schedule
         ├── JobEndedError              the job is terminal and has no result
         │   ├── JobFailedError         its last attempt failed, or it was lost too often
         │   ├── JobTimedOutError       its last attempt ran too long
@@ -18,6 +22,7 @@
         │   ├── ResultTimeoutError     … before the job was terminal
         │   └── ViewBehindError        … before the view had passed the caller's own command
         ├── JobNotFoundError           no such job                                                   (LookupError)
+        ├── ScheduleNotFoundError      no such schedule, or it was deleted                           (LookupError)
         ├── EventsUnavailableError     the `events` topic cannot be read
         ├── ViewUnavailableError       the question needs the view, and none is configured
         └── ClientUsageError           the client cannot be used like this                           (RuntimeError)
@@ -28,8 +33,10 @@ Every value that a message mentions is also an attribute.
 """
 
 from mainspring.jobs.errors import InvalidJobError
+from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.common import AttemptError, JobStatus
 from mainspring.schemas.errors import MainspringError
+from mainspring.schemas.schedule import ScheduleStatus
 
 __all__ = [
     "ClientClosedError",
@@ -37,9 +44,11 @@ __all__ = [
     "ClientUsageError",
     "CommandRejectedError",
     "DuplicateJobError",
+    "DuplicateScheduleError",
     "EventsUnavailableError",
     "ForkedClientError",
     "InvalidJobError",
+    "InvalidScheduleError",
     "JobCancelledError",
     "JobEndedError",
     "JobFailedError",
@@ -47,8 +56,11 @@ __all__ = [
     "JobTimedOutError",
     "NotDeliveredError",
     "ResultTimeoutError",
+    "ScheduleNotFoundError",
+    "ScheduleRejectedError",
     "TopicsMissingError",
     "VerdictTimeoutError",
+    "VersionConflictError",
     "ViewBehindError",
     "ViewUnavailableError",
     "WaitTimeoutError",
@@ -57,6 +69,19 @@ __all__ = [
 
 SHOWN = 3
 """Ids that a message names, of those that an attribute lists."""
+
+
+class InvalidScheduleError(MainspringError, ValueError):
+    """A schedule, or a command about one, that cannot be meant like this; nothing was sent.
+
+    `code` is what the scheduler would refuse it with, `field` the field that is wrong, `message` a sentence about it.
+    """
+
+    def __init__(self, code: RejectCode, field: str, message: str) -> None:
+        super().__init__(f"{message} [{code}]. Nothing was sent; correct it and send it again.")
+        self.code = code
+        self.field = field
+        self.message = message
 
 
 class ClientError(MainspringError):
@@ -77,17 +102,18 @@ class TopicsMissingError(ClientError):
 class NotDeliveredError(ClientError):
     """The broker did not acknowledge these commands; they may or may not be in the log.
 
-    `job_ids` are the jobs concerned, in the order they were given.
+    `job_ids` are the jobs (or the schedule) concerned, in the order they were given.
     """
 
-    def __init__(self, job_ids: tuple[str, ...], cause: str) -> None:
+    ADVICE = "Send it again under the same job id with if_exists='return': a job id is accepted once."
+
+    def __init__(self, job_ids: tuple[str, ...], cause: str, advice: str = ADVICE) -> None:
         self.job_ids = job_ids
         self.cause = cause
         more = len(job_ids) - SHOWN
         shown = ", ".join(job_ids[:SHOWN]) + (f" and {more} more" if more > 0 else "")
         super().__init__(
-            f"no acknowledgement for the command of {shown}: {cause}. It may or may not be in the log. "
-            "Send it again under the same job id with if_exists='return': a job id is accepted once."
+            f"no acknowledgement for the command of {shown}: {cause}. It may or may not be in the log. {advice}"
         )
 
 
@@ -113,6 +139,33 @@ class CommandRejectedError(ClientError):
 
 class DuplicateJobError(CommandRejectedError):
     """The job id is already known; the earlier job is untouched. `if_exists='return'` gives its handle instead."""
+
+
+class ScheduleRejectedError(ClientError):
+    """The scheduler refused a command about a schedule; nothing changed.
+
+    `code` is a `RejectCode` (or a newer one), `status` where the schedule stood if there is one, `command` the record
+    name of the command.
+    """
+
+    def __init__(
+        self, *, schedule_id: str, command: str, command_id: str, code: str, message: str, status: ScheduleStatus | None
+    ) -> None:
+        self.schedule_id = schedule_id
+        self.command = command
+        self.command_id = command_id
+        self.code = code
+        self.message = message
+        self.status = status
+        super().__init__(f"{command} for schedule {schedule_id!r} was rejected with {code}: {message}")
+
+
+class DuplicateScheduleError(ScheduleRejectedError):
+    """A schedule of this id exists; it is untouched."""
+
+
+class VersionConflictError(ScheduleRejectedError):
+    """Somebody else has changed the schedule since it was read. Read it again, and decide anew."""
 
 
 class JobEndedError(ClientError):
@@ -189,13 +242,16 @@ class WaitTimeoutError(ClientError, TimeoutError):
 
 
 class VerdictTimeoutError(WaitTimeoutError):
-    """The scheduler did not answer a command in time; the command is in the log and will be answered."""
+    """The scheduler did not answer a command in time; the command is in the log and will be answered.
 
-    def __init__(self, job_id: str, timeout_s: float) -> None:
+    `job_id` is the job, or the schedule, that the command is about.
+    """
+
+    def __init__(self, job_id: str, timeout_s: float, kind: str = "job") -> None:
         super().__init__(
             job_id,
             timeout_s,
-            f"no verdict on the command for job {job_id!r} within {timeout_s:g} s. The command is in the log and is "
+            f"no verdict on the command for {kind} {job_id!r} within {timeout_s:g} s. The command is in the log and is "
             "decided as soon as a scheduler runs: check that one is up (/readyz), then wait again.",
         )
 
@@ -232,6 +288,16 @@ class JobNotFoundError(ClientError, LookupError):
     def __init__(self, job_id: str, where: str) -> None:
         self.job_id = job_id
         super().__init__(f"no job {job_id!r} in {where}. Check the id and the topic prefix.")
+
+
+class ScheduleNotFoundError(ClientError, LookupError):
+    """No such schedule is known to the one who was asked: it never was, or it was deleted."""
+
+    def __init__(self, schedule_id: str, where: str) -> None:
+        self.schedule_id = schedule_id
+        super().__init__(
+            f"no schedule {schedule_id!r} in {where}: never created, or deleted. Check the id and the topic prefix."
+        )
 
 
 class EventsUnavailableError(ClientError):

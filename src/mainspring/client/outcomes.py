@@ -10,14 +10,20 @@ from mainspring.client.errors import (
     ClientError,
     CommandRejectedError,
     DuplicateJobError,
+    DuplicateScheduleError,
     JobCancelledError,
     JobFailedError,
     JobTimedOutError,
+    ScheduleNotFoundError,
+    ScheduleRejectedError,
+    VersionConflictError,
 )
 from mainspring.client.progress import Terminal
 from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.common import JobStatus
 from mainspring.schemas.events import CommandRejected, JobCancelled, JobCompleted, JobFailed, JobTimedOut
+from mainspring.schemas.schedule import ScheduleStatus
+from mainspring.schemas.schedule_events import ScheduleCommandRejected
 
 __all__ = ["Acceptance", "CancelOutcome", "ResultDecoder", "decode_result", "rejected", "result_of"]
 
@@ -77,8 +83,10 @@ def result_of(end: Terminal, decode: ResultDecoder) -> Any:
             raise JobCancelledError(end.job_id, end.attempt, end.cancel_code, end.actor, end.reason)
 
 
-def rejected(event: CommandRejected) -> ClientError:
+def rejected(event: CommandRejected | ScheduleCommandRejected) -> ClientError:
     """The refusal as an exception."""
+    if isinstance(event, ScheduleCommandRejected):
+        return _schedule_rejected(event)
     kind = DuplicateJobError if event.reject_code == RejectCode.DUPLICATE_JOB else CommandRejectedError
     return kind(
         job_id=event.job_id,
@@ -87,4 +95,23 @@ def rejected(event: CommandRejected) -> ClientError:
         code=event.reject_code,
         message=event.message,
         status=JobStatus.__members__.get(event.status) if event.status is not None else None,
+    )
+
+
+_OWN_ERRORS: dict[str, type[ScheduleRejectedError]] = {
+    RejectCode.DUPLICATE_SCHEDULE: DuplicateScheduleError,
+    RejectCode.VERSION_CONFLICT: VersionConflictError,
+}
+
+
+def _schedule_rejected(event: ScheduleCommandRejected) -> ClientError:
+    if event.reject_code == RejectCode.UNKNOWN_SCHEDULE:
+        return ScheduleNotFoundError(event.schedule_id, "the scheduler's tables")
+    return _OWN_ERRORS.get(event.reject_code, ScheduleRejectedError)(
+        schedule_id=event.schedule_id,
+        command=event.command,
+        command_id=event.command_id,
+        code=event.reject_code,
+        message=event.message,
+        status=ScheduleStatus.__members__.get(event.status) if event.status is not None else None,
     )

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
 from mainspring.schemas.common import AttemptError, JobStatus
 from mainspring.schemas.events import (
     CommandRejected,
@@ -19,24 +18,12 @@ from mainspring.schemas.events import (
     ReportRefused,
 )
 from mainspring.schemas.job import JobSpec
+from mainspring.schemas.records import Event, JobEvent
+from mainspring.schemas.schedule_events import ScheduleCommandRejected
 
-__all__ = ["Command", "JobEvent", "Progress", "Terminal", "Verdict", "is_terminal", "status_of"]
+__all__ = ["JobEvent", "Progress", "Terminal", "Verdict", "is_terminal", "status_of"]
 
-JobEvent: TypeAlias = (
-    JobSubmitted
-    | JobStarted
-    | JobCompleted
-    | JobFailed
-    | JobTimedOut
-    | JobCancelRequested
-    | JobCancelled
-    | JobRetryScheduled
-    | JobRescheduled
-    | ReportRefused
-    | CommandRejected
-)
 Terminal: TypeAlias = JobCompleted | JobFailed | JobTimedOut | JobCancelled
-Command: TypeAlias = SubmitJob | CancelJob | RescheduleJob | RetryJob
 
 _TERMINAL = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.TIMED_OUT, JobStatus.CANCELLED})
 
@@ -63,14 +50,14 @@ def status_of(end: Terminal) -> JobStatus:
 class Verdict:
     """The event that answers a command, and where it is in `events`."""
 
-    event: JobEvent
+    event: Event
     partition: int
     offset: int
 
     @property
-    def rejection(self) -> CommandRejected | None:
+    def rejection(self) -> CommandRejected | ScheduleCommandRejected | None:
         """The refusal, if it is one."""
-        return self.event if isinstance(self.event, CommandRejected) else None
+        return self.event if isinstance(self.event, CommandRejected | ScheduleCommandRejected) else None
 
 
 class Progress:

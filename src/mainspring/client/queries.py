@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mainspring.client.core import ClientCore
 from mainspring.client.errors import JobNotFoundError, ViewBehindError, ViewUnavailableError
@@ -15,6 +15,7 @@ from mainspring.client.steps import Steps, wait
 from mainspring.client.wire import Deadline
 from mainspring.schemas.common import JobStatus, Priority
 from mainspring.schemas.events import JobCompleted
+from mainspring.schemas.records import JOB_EVENT_TYPES
 
 if TYPE_CHECKING:
     from mainspring.processors.projector.model import JobDetail, JobFilter, JobOrder, JobPage
@@ -79,12 +80,12 @@ class Queries:
 
     def get(self, job_id: str, deadline: Deadline, *, fresh: bool) -> Steps[JobInfo]:
         """The job by the view, else by its partition of the log. Raises `JobNotFoundError`, `ViewBehindError`."""
-        view = yield from self._opened()
+        view = yield from self.opened()
         partition = self._core.wire.partition_of(job_id)
         if view is None:
             return (yield from self._folded(job_id, deadline, fresh=fresh))
         if fresh:
-            yield from self._caught_up(view, [partition], job_id, deadline)
+            yield from self.caught_up(view, [partition], job_id, deadline)
         detail = yield from wait(self._core.wire.in_background(view.get, job_id), deadline.left())
         if detail is None:
             raise JobNotFoundError(job_id, "the view")
@@ -105,13 +106,13 @@ class Queries:
         fresh: bool,
     ) -> Steps["JobPage"]:
         """One page of jobs by the view. Raises `ViewUnavailableError`, `ViewBehindError`."""
-        view = yield from self._opened()
+        view = yield from self.opened()
         if view is None:
             raise ViewUnavailableError("list")
         from mainspring.processors.projector.model import JobOrder
 
         if fresh:
-            yield from self._caught_up(view, self._core.wire.partitions, None, deadline)
+            yield from self.caught_up(view, self._core.wire.partitions, None, deadline)
         conditions, by = filters.to_model(), JobOrder(order)
 
         def page() -> "JobPage":
@@ -124,7 +125,11 @@ class Queries:
         wire = self._core.wire
         partition = wire.partition_of(job_id)
         events, _ = yield from wire.scan(partition, job_id.encode(), wire.hint(job_id), deadline)
-        return [HistoryEntry(partition, offset, event) for event, offset in events]
+        return [
+            HistoryEntry(partition, offset, cast(JobEvent, event))
+            for event, offset in events
+            if type(event) in JOB_EVENT_TYPES
+        ]
 
     def close(self) -> None:
         """Close the view."""
@@ -133,7 +138,8 @@ class Queries:
         if view is not None:
             view.close()
 
-    def _opened(self) -> Steps["View | None"]:
+    def opened(self) -> Steps["View | None"]:
+        """The view; None where there is none, or nothing installed to read it with."""
         self._core.wire.check_usable()
         if self._url is None or self._view is not None:
             return self._view
@@ -154,9 +160,8 @@ class Queries:
                     return None
             return self._view
 
-    def _caught_up(
-        self, view: "View", partitions: Iterable[int], job_id: str | None, deadline: Deadline
-    ) -> Steps[None]:
+    def caught_up(self, view: "View", partitions: Iterable[int], job_id: str | None, deadline: Deadline) -> Steps[None]:
+        """Returns when the view has seen what this client has sent to these partitions. Raises `ViewBehindError`."""
         yield from self._core.own_commands_decided(partitions, deadline)
         for partition in partitions:
             watch = self._core.wire.last.get(partition)
@@ -177,7 +182,8 @@ class Queries:
         events, _ = yield from wire.scan(partition, job_id.encode(), wire.hint(job_id), deadline)
         progress = Progress(keep_spec=True)
         for event, _ in events:
-            progress.apply(event)
+            if type(event) in JOB_EVENT_TYPES:  # the id may be that of a schedule, too
+                progress.apply(cast(JobEvent, event))
         if progress.spec is None:
             raise JobNotFoundError(job_id, "the log")
         end = progress.terminal

@@ -17,9 +17,10 @@ from weakref import WeakSet, WeakValueDictionary
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from mainspring.client.errors import ClientClosedError, EventsUnavailableError
-from mainspring.client.progress import JobEvent, Terminal, Verdict
+from mainspring.client.progress import Terminal, Verdict
 from mainspring.client.steps import fail, fulfil
 from mainspring.client.watch import Resolution, Start, Watch
+from mainspring.schemas.records import Event
 
 __all__ = ["Decoder", "EventTail"]
 
@@ -36,7 +37,7 @@ CHECK_S = 1.0
 class Decoder(Protocol):
     """Reads a record of `events`."""
 
-    def __call__(self, data: bytes) -> JobEvent | None:
+    def __call__(self, data: bytes) -> Event | None:
         """The event; None for one of a kind that this version does not know."""
         ...
 
@@ -122,7 +123,7 @@ class EventTail:
                 watch.kept = []
             return not watch.joined
 
-    def absorb(self, watch: Watch, events: Iterable[tuple[JobEvent, int]], end: int) -> None:
+    def absorb(self, watch: Watch, events: Iterable[tuple[Event, int]], end: int) -> None:
         """Give a watch what a scan up to `end` has found, then what came meanwhile."""
         resolutions: list[Resolution] = []
         with self._lock:

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
 from mainspring.client.progress import JobEvent, Progress, Terminal, Verdict
 from mainspring.client.steps import fail, fulfil
 from mainspring.schemas.common import JobStatus
+from mainspring.schemas.records import SCHEDULE_EVENT_TYPES, Event
 
-__all__ = ["Resolution", "Start", "Watch"]
+__all__ = ["Resolution", "ScheduleWatch", "Start", "Watch"]
 
 Resolution: TypeAlias = Callable[[], None]
 """What is left to do once the lock is free: waking someone who waits may run his code."""
@@ -31,6 +32,9 @@ class Watch:
 
     A hundred thousand of these may wait to be looked at, so what most never need is made when it is needed.
     """
+
+    kind: ClassVar[str] = "job"
+    """What its id is the id of."""
 
     __slots__ = (
         "__weakref__",
@@ -58,7 +62,7 @@ class Watch:
         self.command_id = command_id
         self.adopt = adopt
         self.joined = False
-        self.kept: list[tuple[JobEvent, int]] | None = None
+        self.kept: list[tuple[Event, int]] | None = None
         self.verdict: Verdict | None = None
         self._progress: Progress | None = None
         self._waiting_verdict: list[Future[Verdict]] | None = None
@@ -107,15 +111,17 @@ class Watch:
         self._waiting_end = [future for future in self._waiting_end or () if not future.done()] or None
         return self._waiting_verdict is not None or self._waiting_end is not None
 
-    def hear(self, event: JobEvent, offset: int) -> list[Resolution]:
+    def hear(self, event: Event, offset: int) -> list[Resolution]:
         """Take in one event now, or keep it until what came before it has been scanned."""
         if self.kept is None:
             return self.see(event, offset)
         self.kept.append((event, offset))
         return []
 
-    def see(self, event: JobEvent, offset: int) -> list[Resolution]:
-        """Take in one event of the job; returns what to do once the lock is free."""
+    def see(self, event: Event, offset: int) -> list[Resolution]:
+        """Take in one event of the key; returns what to do once the lock is free."""
+        if type(event) in SCHEDULE_EVENT_TYPES:
+            return []  # of a schedule that has the id of the job
         if self.command_id is not None and self.verdict is None:
             if getattr(event, "command_id", None) != self.command_id:
                 return []
@@ -124,7 +130,7 @@ class Watch:
         if self.command_id is None or not self.ended:
             if self._progress is None:
                 self._progress = Progress()
-            self._progress.apply(event)
+            self._progress.apply(cast(JobEvent, event))
         return self._resolutions()
 
     def follow_another(self, start: Start) -> None:
@@ -147,6 +153,27 @@ class Watch:
             found.extend(_fulfilling(future, self.terminal) for future in self._waiting_end)
             self._waiting_end = None
         return found
+
+
+class ScheduleWatch(Watch):
+    """A command about a schedule, up to its verdict. `job_id` is the id of the schedule."""
+
+    kind = "schedule"
+
+    __slots__ = ()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the command is answered."""
+        return self.verdict is not None
+
+    def see(self, event: Event, offset: int) -> list[Resolution]:
+        """Take in one event of the key; those of a job that has the id of the schedule concern nobody here."""
+        answers = type(event) in SCHEDULE_EVENT_TYPES and getattr(event, "command_id", None) == self.command_id
+        if not answers or self.verdict is not None:
+            return []
+        self.verdict = Verdict(event, self.partition, offset)
+        return self._resolutions()
 
 
 def _fulfilling(future: Future[Any], value: object) -> Resolution:

@@ -12,13 +12,12 @@ from mainspring.client.config import ClientConfig
 from mainspring.client.ends import Ends
 from mainspring.client.errors import ClientClosedError, EventsUnavailableError, ForkedClientError
 from mainspring.client.outbox import BulkOutbox, Envelope, Outbox, OutboxFullError
-from mainspring.client.progress import JobEvent
 from mainspring.client.scan import scan
 from mainspring.client.steps import Steps, wait
 from mainspring.client.tail import EventTail
-from mainspring.client.watch import Start, Watch
+from mainspring.client.watch import ScheduleWatch, Start, Watch
 from mainspring.jobs.ids import time_of_id
-from mainspring.schemas import UnreadableRecordError
+from mainspring.schemas import Event, UnreadableRecordError
 from mainspring.topics import partition_for
 
 __all__ = ["Deadline", "Wire"]
@@ -94,6 +93,13 @@ class Wire:
         self.tail.register(watch, fresh=True)
         return watch
 
+    def watch_schedule(self, schedule_id: str, command_id: str, starts: dict[int, Start]) -> ScheduleWatch:
+        """A watch for a command about a schedule that is about to be sent."""
+        partition = self.partition_of(schedule_id)
+        watch = ScheduleWatch(schedule_id, partition, starts[partition], command_id)
+        self.tail.register(watch, fresh=True)
+        return watch
+
     def send(self, envelope: Envelope) -> Steps[None]:
         """Returns when the command is in the log. Raises `NotDeliveredError`."""
         while True:
@@ -120,10 +126,11 @@ class Wire:
 
     def scan(
         self, partition: int, key: bytes, start: Start, deadline: Deadline
-    ) -> Steps[tuple[list[tuple[JobEvent, int]], int]]:
+    ) -> Steps[tuple[list[tuple[Event, int]], int]]:
         """The committed events of one key from `start` on, and where they end now."""
-        job = self.in_background(scan, self.make_consumer, self._events, partition, key, start, self.decode)
-        found: tuple[list[tuple[JobEvent, int]], int] = yield from wait(job, deadline.left())
+        until = yield from self.ends.committed(partition)
+        job = self.in_background(scan, self.make_consumer, self._events, partition, key, start, until, self.decode)
+        found: tuple[list[tuple[Event, int]], int] = yield from wait(job, deadline.left())
         return found
 
     def in_background(self, call: Callable[..., T], *args: Any) -> Future[T]:
@@ -170,9 +177,9 @@ class Wire:
         }
         return Consumer(self._config.connection.consumer_config(**own))
 
-    def decode(self, data: bytes) -> JobEvent | None:
+    def decode(self, data: bytes) -> Event | None:
         """The event; None for one of a kind that this version does not know."""
         try:
-            return cast(JobEvent, self._config.codec.decode(data))
+            return cast(Event, self._config.codec.decode(data))
         except UnreadableRecordError:
-            return None  # what this version knows of the job stays true without it
+            return None  # what this version knows of the key stays true without it

@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, cast
 
 import structlog
 
@@ -31,6 +31,7 @@ from mainspring.scheduler.ledger import Ledger
 from mainspring.scheduler.memory import JobMemory
 from mainspring.scheduler.session import Session
 from mainspring.scheduler.transition import JobListener, Transition
+from mainspring.schemas import SCHEDULE_EVENT_TYPES, JobEvent
 from mainspring.workers import Registry
 
 if TYPE_CHECKING:
@@ -353,7 +354,10 @@ class JobScheduler:
                 done.result(HANDOVER_S)
 
     def _take(self, batch: list[Followed], done: Future[None]) -> None:
-        for event, _ in batch:
+        for told, _ in batch:
+            if type(told) in SCHEDULE_EVENT_TYPES:
+                continue
+            event = cast(JobEvent, told)
             transition = self._memory.apply(event)
             self._ledger.see(event)
             if transition is not None:

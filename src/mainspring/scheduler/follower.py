@@ -8,13 +8,13 @@ from typing import TypeAlias, cast
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from mainspring.client.progress import JobEvent
 from mainspring.client.steps import fulfil
 from mainspring.client.tail import Decoder
+from mainspring.schemas import Event
 
 __all__ = ["EventFollower", "Followed"]
 
-Followed: TypeAlias = tuple[JobEvent, int]
+Followed: TypeAlias = tuple[Event, int]
 """An event and its partition."""
 
 POLL_S = 0.2

@@ -78,7 +78,9 @@ class Link:
         world = self.process.world
         answer: Future[Any] = Future()
         is_held_up = self.process.cut_until > world.now
-        arrival = max(self._clear(world.now) + self.broker.settings.delay(), self._last_arrival + 1)
+        arrival = self._clear(world.now) + self.broker.settings.delay()
+        if arrival <= self._last_arrival:
+            arrival = self._last_arrival + 1
         self._last_arrival = arrival
 
         def arrive() -> None:
@@ -90,7 +92,8 @@ class Link:
         return answer
 
     def _clear(self, now: int) -> int:
-        return max(now, self.process.cut_until)
+        cut_until = self.process.cut_until
+        return max(cut_until, now)
 
     def _arrive(self, handle: Callable[[], Any], answer: Future[Any]) -> None:
         try:

@@ -32,6 +32,18 @@ class _Place:
     end_told: int = -1
 
 
+@dataclass(slots=True)
+class _Chunk:
+    """What one fetch has brought: records, or none and the offset of an end."""
+
+    state: _Place
+    version: int
+    """The version under which it was fetched."""
+    records: list[Record]
+    end: int = -1
+    taken: int = 0
+
+
 class Fetcher:
     """Fetches the places of one consumer; an end is told once, after an empty fetch."""
 
@@ -41,8 +53,7 @@ class Fetcher:
         self._broker = broker
         self._fetch_wait = fetch_wait_ms * 1000
         self._places: dict[Place, _Place] = {}
-        self._queue: deque[tuple[_Place, int, Record | int]] = deque()
-        """Records, and offsets of ends, each with the version under which it was fetched."""
+        self._queue: deque[_Chunk] = deque()
         self._ops: deque[Callable[[], None]] = deque()
         self._bell: Future[None] = Future()
         self._failure: Exception | None = None
@@ -111,14 +122,14 @@ class Fetcher:
         ends: list[tuple[Place, int]] = []
         if not self._skip_stale():
             return ReadResult()
-        self._take(records, ends)
+        self._take(1, records, ends)
         if linger:
             process.sleep(linger)
         if self._ops and world.rng.random() < 0.5:
             # Callbacks run in the middle of a batch as well: what was taken before may no longer be ours.
             self._serve()
         while len(records) + len(ends) < max_records and self._skip_stale():
-            self._take(records, ends)
+            self._take(max_records - len(records) - len(ends), records, ends)
         return ReadResult(records=records, ends=ends)
 
     def _serve(self) -> None:
@@ -130,18 +141,22 @@ class Fetcher:
     def _skip_stale(self) -> bool:
         queue = self._queue
         while queue:
-            state, version, _ = queue[0]
-            if state.version == version:
+            chunk = queue[0]
+            if chunk.state.version == chunk.version:
                 return True
             queue.popleft()
         return False
 
-    def _take(self, records: list[Received], ends: list[tuple[Place, int]]) -> None:
-        state, _, item = self._queue.popleft()
-        if isinstance(item, int):
-            ends.append((state.log.place, item))
+    def _take(self, room: int, records: list[Received], ends: list[tuple[Place, int]]) -> None:
+        """Takes so many of the first chunk, which is not stale."""
+        chunk = self._queue[0]
+        if chunk.end >= 0:
+            ends.append((chunk.state.log.place, chunk.end))
         else:
-            records.append(item)
+            first, chunk.taken = chunk.taken, chunk.taken + room
+            records += chunk.records[first : chunk.taken]
+        if chunk.taken >= len(chunk.records):
+            self._queue.popleft()
 
     # Fetching.
 
@@ -194,7 +209,7 @@ class Fetcher:
         state.position = position
         state.is_fetching = False
         if records:
-            self._queue.extend((state, version, record) for record in records)
+            self._queue.append(_Chunk(state, version, records))
             self._ring()
         self._fetch(state)
 
@@ -212,7 +227,7 @@ class Fetcher:
     def _tell_end(self, state: _Place, version: int, position: int) -> None:
         if state.version == version and state.position == position and state.end_told != position:
             state.end_told = position
-            self._queue.append((state, version, position))
+            self._queue.append(_Chunk(state, version, [], end=position))
             self._ring()
 
     def _fail(self, error: Exception) -> None:

@@ -30,9 +30,8 @@ class BrokerSettings:
     def delay(self) -> int:
         """How long the next packet takes."""
         rng = self.world.rng
-        if self.tail_chance and rng.random() < self.tail_chance:
-            return rng.randrange(*self.tail)
-        return rng.randrange(*self.latency)
+        low, high = self.tail if self.tail_chance and rng.random() < self.tail_chance else self.latency
+        return low + int(rng.random() * (high - low))
 
     def marker_delay(self) -> int:
         """How long the next marker takes."""

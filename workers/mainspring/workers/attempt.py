@@ -88,6 +88,7 @@ class Attempt:
         *,
         handler: Handler,
         context: JobContext,
+        lane: Priority | None = None,
         payload: bytes = b"",
         content_type: str = "application/json",
         timeout_ms: int | None = None,
@@ -96,7 +97,7 @@ class Attempt:
     ) -> None:
         self.job_id = context.job_id
         self.number = context.attempt
-        self.lane: Priority = context.priority
+        self.lane: Priority = context.priority if lane is None else lane
         self.handler = handler
         self.context = context
         self.payload = payload

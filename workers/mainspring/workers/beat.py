@@ -89,10 +89,15 @@ class Beater:
             log.warning("a heartbeat could not be sent: %s", error)
 
     def _delivered(self, held: Sequence[Attempt], sent_at: float) -> Callable[[Any, Any], None]:
-        def delivered(error: Any, _message: Any) -> None:
+        produced_at = time.monotonic()
+
+        def delivered(error: Any, message: Any) -> None:
             if error is None:
                 self.contact_at = time.monotonic()
-                leases.renew(held, sent_at, self._lease_s)
+                # As the client library's own thread saw it: this one may have been kept from looking.
+                latency_s = message.latency()
+                arrived_at = self.contact_at if latency_s is None else produced_at + latency_s
+                leases.renew(held, sent_at, arrived_at, self._lease_s)
 
         return delivered
 

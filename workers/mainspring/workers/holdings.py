@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from mainspring.jobs.context import JobContext
 from mainspring.schemas.attempts import AttemptCancelled
 from mainspring.schemas.codes import CancelSignal, DeclineReason, ReleaseReason
-from mainspring.schemas.common import ConfirmedStart
+from mainspring.schemas.common import ConfirmedStart, Priority
 from mainspring.schemas.work import WorkOffered
 from mainspring.workers import leases
 from mainspring.workers.attempt import Attempt, StopReason
@@ -91,11 +91,12 @@ class Holdings:
 
     # What comes in.
 
-    def offered(self, offers: Iterable[WorkOffered], now: float) -> None:
-        """Offers were read: claims what finds a slot, holds what may find one, declines the rest."""
-        seen = 0
-        for offer in offers:
-            seen += 1
+    def offered(self, offers: Sequence[WorkOffered], now: float, *, lanes: Sequence[Priority] | None = None) -> None:
+        """Offers were read: claims what finds a slot, holds what may find one, declines the rest.
+
+        `lanes`: on which each was offered, which the queue's strategy decides; without them, its job's own priority.
+        """
+        for index, offer in enumerate(offers):
             job_id = offer.job_id
             if job_id in self.attempts or job_id in self._held_ids or self._is_old(offer, now):
                 self._count("skipped", 1)  # renewed elsewhere, or answered already
@@ -105,8 +106,8 @@ class Holdings:
                 self._decline(job_id, offer.attempt, DeclineReason.UNKNOWN_NAME)
             else:
                 self._held_ids.add(job_id)
-                self._book.add(_attempt(offer, handler), now)
-        if seen:
+                self._book.add(_attempt(offer, handler, offer.spec.priority if lanes is None else lanes[index]), now)
+        if offers:
             self._fill(now, free_slot=True)
 
     def confirmed(self, starts: Iterable[ConfirmedStart], now: float) -> None:
@@ -317,7 +318,7 @@ class Holdings:
         return age_ms > self._config.stale_offer_ms
 
 
-def _attempt(offer: WorkOffered, handler: Any) -> Attempt:
+def _attempt(offer: WorkOffered, handler: Any, lane: Priority) -> Attempt:
     spec = offer.spec
     context = JobContext(
         job_id=offer.job_id,
@@ -333,6 +334,7 @@ def _attempt(offer: WorkOffered, handler: Any) -> Attempt:
     return Attempt(
         handler=handler,
         context=context,
+        lane=lane,
         payload=spec.payload,
         content_type=spec.content_type,
         timeout_ms=spec.timeout_ms,

@@ -27,13 +27,14 @@ def lost(attempts: Iterable[Attempt], lease_s: float, now: float) -> list[Attemp
     return [attempt for attempt in attempts if now - attempt.lease_from >= lease_s and attempt.stop_reason is None]
 
 
-def renew(attempts: Iterable[Attempt], sent_at: float, lease_s: float) -> None:
-    """A heartbeat of that moment that names these attempts has arrived.
+def renew(attempts: Iterable[Attempt], sent_at: float, arrived_at: float, lease_s: float) -> None:
+    """A heartbeat of that moment that names these attempts had arrived by `arrived_at`.
 
-    One that was sent when a whole lease had passed renews nothing: somebody else may have the attempt by then.
+    One that may have arrived when a whole lease had passed renews nothing: somebody else may have the attempt by then.
+    When it was sent tells nothing of that: what a broken connection has held up arrives all at once.
     """
     for attempt in attempts:
-        if sent_at - attempt.lease_from < lease_s:
+        if arrived_at - attempt.lease_from < lease_s:
             attempt.lease_from = max(attempt.lease_from, sent_at)
 
 

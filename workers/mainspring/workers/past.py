@@ -9,9 +9,12 @@ from mainspring.schemas.bounds import INSTANT_MAX_MS
 
 __all__ = ["PAST_MAX", "PAST_S", "PastAttempts"]
 
-PAST_S = 600.0
+PAST_S = 3_600.0
 PAST_MAX = 50_000
-"""Attempts are remembered so long, and so many of them: for longer than old offers and answers are about."""
+"""Attempts are remembered so long, and so many of them: for longer than old offers and answers are about.
+
+An answer comes as late as the scheduler is behind with what workers write, and offers go on all the time.
+"""
 
 
 class PastAttempts:

@@ -96,10 +96,10 @@ class StallGuard:
             return
         *lines, self._heard = (self._heard + data).split(b"\n")
         for line in lines:
-            number, sent_at = json.loads(line)
+            number, sent_at, arrived_at = json.loads(line)
             for feed, attempts in self._feeds:
                 if feed == number:
-                    leases.renew(attempts, sent_at, self._lease_s)
+                    leases.renew(attempts, sent_at, arrived_at, self._lease_s)
 
     def close(self) -> None:
         """Ends the side process: nobody renews the leases of a worker that ends."""

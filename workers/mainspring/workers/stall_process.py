@@ -66,12 +66,14 @@ class SideProcess:
 
     def _beat(self, number: int, held: list[Any]) -> None:
         sent_at = time.monotonic()
-        missing = [len(held)]
+        arrived_at: list[float] = []
 
-        def delivered(error: Any, _message: Any) -> None:
-            missing[0] -= error is None
-            if missing[0] == 0:
-                sys.stdout.write(json.dumps([number, sent_at]) + "\n")
+        def delivered(error: Any, message: Any) -> None:
+            if error is None:
+                latency_s = message.latency()
+                arrived_at.append(time.monotonic() if latency_s is None else sent_at + latency_s)
+            if len(arrived_at) == len(held):
+                sys.stdout.write(json.dumps([number, sent_at, max(arrived_at)]) + "\n")
                 sys.stdout.flush()
 
         for partition, attempts in held:

@@ -8,6 +8,7 @@ from typing import Any
 
 from mainspring.schemas.bounds import RECORD_MAX_BYTES
 from mainspring.schemas.codes import DeadLetterReason
+from mainspring.schemas.common import Priority
 from mainspring.schemas.dead_letters import DeadLetter
 from mainspring.schemas.errors import RegistryError, UnreadableRecordError
 from mainspring.schemas.signals import CancelAttempt, ClaimRefused, StartConfirmed
@@ -52,6 +53,7 @@ class Worker:
             "logs": config.topology.logs.name,
             "dead-letters": config.topology.dead_letters.name,
         }
+        self._lanes = {config.topology.work(queue, lane).name: lane for queue in config.queues for lane in Priority}
         self._measures = Measures(config.slots)
         self._executor = JobExecutor(registry, config.slots)
         self._outbox = Outbox(config.connection)
@@ -190,7 +192,7 @@ class Worker:
         offers = self._offers.read(0 if signals or ended else wait_offers)
         now = self._looped_at = time.monotonic()
         if offers:
-            holdings.offered(self._decoded(offers, WorkOffered), now)
+            self._take(offers, now)
             self._offers.answered(offers, self._outbox.sent)
         if signals or ended or offers:
             self._news_at = now
@@ -232,6 +234,15 @@ class Worker:
                 holdings.refused(signal.job_id, signal.attempt, now)
             else:
                 holdings.cancelled(signal.job_id, signal.attempt, signal.reason, now)
+
+    def _take(self, messages: list[Any], now: float) -> None:
+        records: list[WorkOffered] = []
+        lanes: list[Priority] = []
+        for message in messages:
+            for record in self._decoded([message], WorkOffered):
+                records.append(record)
+                lanes.append(self._lanes[message.topic()])
+        self._holdings.offered(records, now, lanes=lanes)
 
     def _decoded(self, messages: list[Any], expected: Any) -> list[Any]:
         records = []

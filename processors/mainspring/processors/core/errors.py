@@ -6,6 +6,7 @@
     ├── OrphanEventError         a decided event of a job that has no row
     ├── MissingStateError        an indexed job without its row
     ├── MissingSpecError         a row without its specification
+    ├── ScheduleFoldError        an event that does not follow from the state of its schedule
     └── UnexpectedRecordError    an input that is none
 
 None of them is an answer to a user: refused commands are events. Each means a defect, or a log that was tampered
@@ -21,6 +22,7 @@ __all__ = [
     "MissingStateError",
     "OrphanEventError",
     "RevisionGapError",
+    "ScheduleFoldError",
     "UnexpectedRecordError",
 ]
 
@@ -92,3 +94,11 @@ class UnexpectedRecordError(CoreError):
     def __init__(self, kind: type[object]) -> None:
         self.kind = kind
         super().__init__(f"{kind.__name__} is no input of the scheduler; it belongs to the dead letters.")
+
+
+class ScheduleFoldError(CoreError):
+    """An event that cannot follow the state its schedule has, or a decision about a schedule without a row."""
+
+    def __init__(self, schedule_id: str, detail: str) -> None:
+        self.schedule_id = schedule_id
+        super().__init__(f"schedule {schedule_id!r}: {detail}. Run `mainspring log verify` to see where.")

@@ -1,15 +1,19 @@
 """What a partition decided, collected for the shell to write."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from mainspring.schemas.commands import SubmitJob
+from mainspring.schemas.commands import CancelJob, SubmitJob
 from mainspring.schemas.common import ConfirmedStart, Priority
-from mainspring.schemas.records import JobEvent, Signal
+from mainspring.schemas.followups import InstanceFinished, InstanceReplaced
+from mainspring.schemas.records import JobEvent, ScheduleEvent, Signal
 from mainspring.schemas.signals import StartConfirmed
 from mainspring.schemas.work import WorkOffered
 
-__all__ = ["Offer", "Outbox", "Output"]
+__all__ = ["Message", "Offer", "Outbox", "Output"]
+
+Message: TypeAlias = SubmitJob | CancelJob | InstanceFinished | InstanceReplaced
+"""What one partition decides to tell another."""
 
 
 class Offer(NamedTuple):
@@ -26,9 +30,10 @@ class Output:
     """Records to write in this transaction. Events in the order they were decided; follow-ups with their key."""
 
     events: list[JobEvent] = field(default_factory=list)
+    schedule_events: list[ScheduleEvent] = field(default_factory=list)
     offers: list[Offer] = field(default_factory=list)
     signals: list[Signal] = field(default_factory=list)
-    followups: list[tuple[str, SubmitJob]] = field(default_factory=list)
+    followups: list[tuple[str, Message]] = field(default_factory=list)
 
 
 class Outbox:
@@ -42,6 +47,11 @@ class Outbox:
     def events(self) -> list[JobEvent]:
         """Events since the last drain."""
         return self._output.events
+
+    @property
+    def schedule_events(self) -> list[ScheduleEvent]:
+        """Events of schedules since the last drain."""
+        return self._output.schedule_events
 
     def offer(self, offer: Offer) -> None:
         """Adds an offer."""
@@ -59,7 +69,7 @@ class Outbox:
         else:
             held[1].extend(signal.starts)
 
-    def followup(self, key: str, record: SubmitJob) -> None:
+    def followup(self, key: str, record: Message) -> None:
         """Adds a record for the partition of `key`."""
         self._output.followups.append((key, record))
 

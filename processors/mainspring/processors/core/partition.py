@@ -28,6 +28,9 @@ from mainspring.processors.core.job.evolve import evolve, with_dispatch
 from mainspring.processors.core.output import Outbox, Output
 from mainspring.processors.core.ports import IndexRow, IndexStore, Rows
 from mainspring.processors.core.rules import Rules
+from mainspring.processors.core.schedule.instances import finished, refused
+from mainspring.processors.core.schedule.keeper import ScheduleKeeper
+from mainspring.processors.core.schedule.rows import ScheduleRows, ScheduleRowsInMemory
 from mainspring.schemas.attempts import (
     AttemptCancelled,
     AttemptClaimed,
@@ -41,10 +44,12 @@ from mainspring.schemas.attempts import (
 from mainspring.schemas.codes import CancelSignal, DeclineReason, RejectCode
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
 from mainspring.schemas.common import Cause, CauseSource, HeldAttempt, JobStatus
+from mainspring.schemas.events import CommandRejected
+from mainspring.schemas.followups import InstanceFinished, InstanceReplaced
 from mainspring.schemas.job import JobSpec
-from mainspring.schemas.records import JobCommand, Record
+from mainspring.schemas.records import Command, Record, ScheduleCommand
 from mainspring.schemas.signals import CancelAttempt
-from mainspring.schemas.tables import JobState
+from mainspring.schemas.tables import JobState, ScheduleState
 
 __all__ = ["PartitionCore"]
 
@@ -61,13 +66,15 @@ class PartitionCore:
         rules: Rules,
         rows: Rows,
         seed: int,
+        schedules: ScheduleRows | None = None,
         *,
         index: IndexStore | None = None,
         window_jobs: int = WINDOW_JOBS,
     ) -> None:
         """`seed` spreads the jitter of retries; the same for every owner of the partition, so that replays agree.
 
-        `index`: where the indexes keep what does not fit into `window_jobs` jobs each; None: all of it is in memory.
+        `schedules`: the rows of schedules; None: in memory, for as long as this core lives. `index`: where the indexes
+        keep what does not fit into `window_jobs` jobs each; None: all of it is in memory.
         """
         self.next_seq = 0
         self._rules = rules
@@ -77,10 +84,14 @@ class PartitionCore:
         self._outbox = Outbox()
         self._indexes = JobIndexes(rules, rows.state, index, window_jobs)
         self._dispatcher = Dispatcher(rows, self._indexes, self._outbox)
+        schedule_rows = ScheduleRowsInMemory() if schedules is None else schedules
+        self._schedules = ScheduleKeeper(schedule_rows, rules, self._outbox, self._timer)
         self._now = Now(0, 0)
         self._lease_check_asked = False
 
-    def load(self, states: Iterable[JobState], next_seq: int, now: Now) -> None:
+    def load(
+        self, states: Iterable[JobState], next_seq: int, now: Now, schedules: Iterable[ScheduleState] = ()
+    ) -> None:
         """Rebuilds the indexes. Running attempts get a fresh lease.
 
         `states`: all rows of the partition; with an index, those of the jobs that it has in flight.
@@ -88,6 +99,7 @@ class PartitionCore:
         self._now = now
         self.next_seq = next_seq
         self._indexes.load(states, now)
+        self._schedules.load(schedules)
 
     def apply(self, record: Record, cause: Cause, now: Now, raw: bytes = b"") -> None:
         """Takes one input of this partition. Raises UnexpectedRecordError.
@@ -106,16 +118,31 @@ class PartitionCore:
                 self._heartbeat(record, now)
             case OfferDeclined():
                 self._decline(record, cause, now)
-            case CancelJob() | RescheduleJob() | RetryJob():
+            case CancelJob() | RescheduleJob() | RetryJob() | InstanceReplaced():
                 self._decide(record.job_id, record, cause, now)
+            case _ if isinstance(record, InstanceFinished | ScheduleCommand):
+                self.next_seq += self._schedules.apply(record, cause, now, self.next_seq)
             case _:
                 raise UnexpectedRecordError(type(record))
 
-    def refuse(self, command: JobCommand, code: RejectCode, message: str, cause: Cause, now: Now) -> None:
+    def refuse(self, command: Command, code: RejectCode, message: str, cause: Cause, now: Now) -> None:
         """Answers a command in which the shell found something wrong, such as its key."""
+        if isinstance(command, ScheduleCommand):
+            self._schedules.refuse(command, code, message, cause, now)
+            return
         job_id = command.spec.job_id if isinstance(command, SubmitJob) else command.job_id
         state = self._rows.state(job_id)
         self._carry_out(state, reject(state, command, code, message, self._context(cause, now)), now)
+
+    def refuse_fired(self, command: SubmitJob, detail: str, cause: Cause, now: Now) -> None:
+        """Answers a schedule's submit that cannot be applied, and tells the schedule; a job that is there ends."""
+        state = self._rows.state(command.spec.job_id)
+        if state is not None:
+            self.close(state.job_id, detail, cause, now)
+            return
+        decision = reject(None, command, RejectCode.UNPROCESSABLE, detail, self._context(cause, now))
+        self._carry_out(None, decision, now)
+        self._tell_refused(command, decision)
 
     def close(self, job_id: str, detail: str, cause: Cause, now: Now) -> None:
         """Ends the job of a record that cannot be applied: UNPROCESSABLE, with `detail`; an ended job stays."""
@@ -123,11 +150,12 @@ class PartitionCore:
         self._decide(job_id, JobUnprocessable(job_id=job_id, detail=detail), cause, now)
 
     def tick(self, now: Now) -> None:
-        """Does what is due: start deadlines, jobs whose time has come, renewals, old history.
+        """Does what is due: schedules, start deadlines, jobs whose time has come, renewals, old history.
 
         Bounded: where more is due, `wake_at` stays in the past.
         """
         self._now = now
+        self._schedules.tick(now)
         indexes = self._indexes
         for (_, _, job_id), _ in indexes.start_deadlines.pop_due(now.wall_ms, _MOVES_PER_TICK):
             self._decide(job_id, StartDeadlinePassed(job_id=job_id), self._timer, now)
@@ -180,7 +208,12 @@ class PartitionCore:
     def wake_at(self) -> Wake | None:
         """The earliest instants at which `tick`, `dispatch` or a lease has work (in the past: now), or None."""
         indexes = self._indexes
-        wall_ms = _earliest(indexes.waiting.next_at(), indexes.start_deadlines.next_at(), indexes.history.next_at())
+        wall_ms = _earliest(
+            indexes.waiting.next_at(),
+            indexes.start_deadlines.next_at(),
+            indexes.history.next_at(),
+            self._schedules.next_at(),
+        )
         # A lease whose check is under way would wake the shell all the time; the end of the check is its own signal.
         lease_ms = None if self._lease_check_asked else indexes.leases.next_expiry_ms()
         mono_ms = _earliest(indexes.renewals.next_at(), lease_ms, self._dispatcher.wake_mono_ms(self._now))
@@ -220,6 +253,11 @@ class PartitionCore:
         """Finished jobs that are still in the table."""
         return len(self._indexes.history)
 
+    @property
+    def schedules(self) -> int:
+        """Schedules in the table."""
+        return len(self._schedules)
+
     def _submit(self, command: SubmitJob, cause: Cause, now: Now) -> None:
         job_id = command.spec.job_id
         state = self._rows.state(job_id)
@@ -229,6 +267,14 @@ class PartitionCore:
             self.next_seq += 1
         elif state is not None:
             self._carry_out(state, decision, now)
+        if command.spec.schedule_id is not None and cause.source is CauseSource.FOLLOWUPS:
+            self._tell_refused(command, decision)
+
+    def _tell_refused(self, command: SubmitJob, decision: Decision) -> None:
+        """Lets the schedule know that what it fired has no job."""
+        for event in decision.events:
+            if isinstance(event, CommandRejected):
+                self._outbox.followup(*refused(command, event))
 
     def _claim(self, claim: AttemptClaimed, cause: Cause, now: Now) -> None:
         before, after = self._decide(claim.job_id, claim, cause, now)
@@ -281,6 +327,9 @@ class PartitionCore:
         if after is not state and after is not None:
             self._rows.put_state(after.job_id, after)
             self._indexes.move(state, after, now)
+            # Only a schedule makes ids with `@`, so jobs without one cost no more than a look at theirs.
+            if after.status >= JobStatus.COMPLETED and "@" in after.job_id:
+                self._outbox.followup(*finished(after, decision.events[-1]))
         for signal in decision.signals:
             outbox.signal(signal)
         for key, record in decision.followups:

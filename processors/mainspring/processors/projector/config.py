@@ -10,7 +10,10 @@ __all__ = ["ProjectorConfig", "Retention"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How many finished jobs the view keeps, and for how long. None keeps all; waiting and running jobs always stay."""
+    """How many finished jobs the view keeps, and for how long; likewise of the settled entries of ledgers.
+
+    None keeps all. Waiting and running jobs always stay, and schedules until they are deleted.
+    """
 
     max_count: int | None = None
     max_age_ms: int | None = None

@@ -9,17 +9,20 @@ from functools import cache
 from typing import Any
 
 from mainspring.schemas.job import JobSpec
-from mainspring.schemas.records import RECORDS, JobEvent
+from mainspring.schemas.records import RECORDS, SCHEDULE_EVENT_TYPES, Event
 
 __all__ = ["event_data", "jsonable", "spec_data"]
 
+_COLUMNS = frozenset({"revision", "decided_at_ms", "cause", "txn"})
 # Columns of their own, or kept once elsewhere: the specification in `job_specs`, the result in `jobs`.
-_ELSEWHERE = frozenset({"job_id", "revision", "decided_at_ms", "cause", "txn", "spec", "result"})
+_ELSEWHERE_OF_JOB = _COLUMNS | {"job_id", "spec", "result"}
+# Each version of a definition is kept with its event.
+_ELSEWHERE_OF_SCHEDULE = _COLUMNS | {"schedule_id"}
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def event_data(event: JobEvent) -> str:
+def event_data(event: Event) -> str:
     """The event's own fields; bytes in base64, no NUL that is not escaped."""
     return _encode({name: jsonable(getattr(event, name)) for name in _own_fields(type(event).__name__)})
 
@@ -51,7 +54,9 @@ _PLAIN = frozenset({str, int, float, bool})
 
 @cache
 def _own_fields(kind: str) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(RECORDS[kind]) if each.name not in _ELSEWHERE)
+    record = RECORDS[kind]
+    elsewhere = _ELSEWHERE_OF_SCHEDULE if record in SCHEDULE_EVENT_TYPES else _ELSEWHERE_OF_JOB
+    return tuple(each.name for each in fields(record) if each.name not in elsewhere)
 
 
 @cache

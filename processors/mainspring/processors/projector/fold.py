@@ -9,6 +9,9 @@ from mainspring.processors.core.job.evolve import evolve
 from mainspring.processors.core.job.transitions import is_terminal
 from mainspring.processors.projector.eventdata import event_data, spec_data
 from mainspring.processors.projector.jobrow import JobRow
+from mainspring.processors.projector.placed import InapplicableEventError, Placed
+from mainspring.processors.projector.schedulefold import ScheduleChanges, ScheduleFold
+from mainspring.processors.projector.schedulerow import ScheduleRow
 from mainspring.processors.projector.text import ID_CHARS, clean, clean_or_none
 from mainspring.schemas.codes import FailReason
 from mainspring.schemas.common import AttemptError, JobStatus
@@ -23,25 +26,12 @@ from mainspring.schemas.events import (
     JobTimedOut,
     ReportRefused,
 )
-from mainspring.schemas.records import JobEvent
+from mainspring.schemas.records import SCHEDULE_EVENT_TYPES, JobEvent
 from mainspring.schemas.tables import JobState
 
-__all__ = ["Changes", "InapplicableEventError", "Placed", "fold_batch"]
+__all__ = ["Changes", "fold_batch"]
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
-    """A decoded event and where it stands in the topic."""
-
-    event: JobEvent
-    partition: int
-    offset: int
-
-
-class InapplicableEventError(Exception):
-    """An event that does not follow from the state the view has; the scheduler never writes one."""
 
 
 @dataclass(slots=True)
@@ -58,6 +48,7 @@ class Changes:
     unreadable: list[Row] = field(default_factory=list)
     resubmitted: set[str] = field(default_factory=set)
     counters: dict[tuple[str, str], int] = field(default_factory=dict)
+    schedules: ScheduleChanges = field(default_factory=ScheduleChanges)
 
     def count(self, queue: str, status: JobStatus, by: int) -> None:
         """Moves the number of jobs of a queue and status."""
@@ -72,15 +63,14 @@ class _Fold:
     result_bytes: int
     changes: Changes
 
-    def apply(self, placed: Placed) -> None:
-        event = placed.event
+    def apply(self, event: JobEvent, placed: Placed) -> None:
         if type(event) is CommandRejected:
             self._reject(placed, event)
         elif type(event) is JobSubmitted:
             self._submit(placed, event)
         elif type(event) is not ReportRefused:
-            self._change(placed)
-        self.changes.events.append(_event_row(placed))
+            self._change(event, placed)
+        self.changes.events.append(_event_row(event, placed))
 
     def _row(self, job_id: str) -> JobRow | None:
         return self.changes.jobs.get(job_id) or self.known.get(job_id)
@@ -110,8 +100,7 @@ class _Fold:
         }
         changes.tags[job_id] = tuple(dict.fromkeys(clean(tag) for tag in spec.tags))
 
-    def _change(self, placed: Placed) -> None:
-        event = placed.event
+    def _change(self, event: JobEvent, placed: Placed) -> None:
         row = self._row(event.job_id)
         if row is None:
             raise InapplicableEventError(f"{type(event).__name__} for {event.job_id}, which the view does not know")
@@ -231,28 +220,41 @@ class _Fold:
 
 
 def fold_batch(
-    batch: Iterable[Placed], known: Mapping[str, JobRow], *, payload_bytes: int, result_bytes: int
+    batch: Iterable[Placed],
+    known: Mapping[str, JobRow],
+    schedules: Mapping[str, ScheduleRow],
+    *,
+    payload_bytes: int,
+    result_bytes: int,
 ) -> Changes:
-    """The rows that the events change. `known` holds the rows of the jobs they touch, as the database has them.
+    """The rows that the events change. `known` and `schedules` hold the rows they touch, as the database has them.
 
     An event that does not follow from the state before it goes to `Changes.unreadable`, and the rest goes on: one
-    wrong record must not blind the view. The rows of `known` are changed in place, so they serve one batch only.
+    wrong record must not blind the view. The given rows are changed in place, so they serve one batch only.
     """
-    fold = _Fold(known=known, payload_bytes=payload_bytes, result_bytes=result_bytes, changes=Changes())
+    of_schedules = ScheduleFold(schedules)
+    changes = Changes(schedules=of_schedules.changes)
+    of_jobs = _Fold(known=known, payload_bytes=payload_bytes, result_bytes=result_bytes, changes=changes)
     for placed in batch:
+        event = placed.event
+        is_of_schedule = type(event) in SCHEDULE_EVENT_TYPES
         try:
-            fold.apply(placed)
+            if is_of_schedule:
+                of_schedules.apply(event, placed)  # type: ignore[arg-type]  # SCHEDULE_EVENT_TYPES holds the members of ScheduleEvent
+            else:
+                of_jobs.apply(event, placed)  # type: ignore[arg-type]  # what else is an Event is a JobEvent
         except InapplicableEventError as error:
-            fold.changes.unreadable.append(
+            key: str = event.schedule_id if is_of_schedule else event.job_id  # type: ignore[union-attr]  # as above
+            changes.unreadable.append(
                 {
                     "partition": placed.partition,
                     "offset": placed.offset,
                     "reason": "INAPPLICABLE",
                     "detail": clean(str(error)),
-                    "key": placed.event.job_id.encode(),
+                    "key": key.encode(),
                 }
             )
-    return fold.changes
+    return changes
 
 
 def _evolved(state: JobState | None, event: JobEvent) -> JobState:
@@ -265,9 +267,8 @@ def _evolved(state: JobState | None, event: JobEvent) -> JobState:
     return after
 
 
-def _event_row(placed: Placed) -> Row:
-    event, cause = placed.event, placed.event.cause
-    job_id = event.job_id
+def _event_row(event: JobEvent, placed: Placed) -> Row:
+    cause, job_id = event.cause, event.job_id
     return {
         "partition": placed.partition,
         "offset": placed.offset,

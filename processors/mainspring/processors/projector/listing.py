@@ -1,13 +1,12 @@
 """Lists of jobs: conditions, order, and pages by key instead of by number, so that a page is as cheap as the first."""
 
-import base64
-import binascii
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, false, or_, select
 
+from mainspring.processors.projector.cursors import cursor_of, read_cursor
 from mainspring.processors.projector.model import JobDetail, JobFilter, JobOrder, JobPage, JobSummary
 from mainspring.processors.projector.tables import job_specs, job_tags, jobs
 from mainspring.processors.projector.text import clean
@@ -35,7 +34,7 @@ def page_statement(base: Select[Any], filters: JobFilter, order: JobOrder, curso
     if order is JobOrder.FINISHED:
         statement = statement.where(column.is_not(None))
     if cursor is not None:
-        at_ms, job_id = _read_cursor(cursor, order)
+        at_ms, job_id = read_cursor(cursor, order, int, str)
         beyond = column < at_ms if descending else column > at_ms
         further = jobs.c.job_id < job_id if descending else jobs.c.job_id > job_id
         statement = statement.where(or_(beyond, and_(column == at_ms, further)))
@@ -46,7 +45,10 @@ def page_statement(base: Select[Any], filters: JobFilter, order: JobOrder, curso
 def take_page(found: Sequence[JobSummary], order: JobOrder, limit: int) -> JobPage:
     """The page, and the way to the next one when a job beyond the limit was found."""
     page = tuple(found[:limit])
-    return JobPage(jobs=page, next_cursor=_cursor(page[-1], order) if len(found) > limit else None)
+    if len(found) <= limit:
+        return JobPage(jobs=page, next_cursor=None)
+    column, _ = _ORDERS[order]
+    return JobPage(jobs=page, next_cursor=cursor_of(order, getattr(page[-1], column.name), page[-1].job_id))
 
 
 def _conditions(filters: JobFilter) -> list[ColumnElement[bool]]:
@@ -77,22 +79,6 @@ def _contains(text: str) -> ColumnElement[bool]:
     if "\x00" in text:
         return false()
     return or_(jobs.c.job_id.icontains(text, autoescape=True), jobs.c.name.icontains(text, autoescape=True))
-
-
-def _cursor(last: JobSummary, order: JobOrder) -> str:
-    column, _ = _ORDERS[order]
-    text = json.dumps([order.value, getattr(last, column.name), last.job_id])
-    return base64.urlsafe_b64encode(text.encode()).decode("ascii")
-
-
-def _read_cursor(cursor: str, order: JobOrder) -> tuple[int, str]:
-    try:
-        of_order, at_ms, job_id = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii")))
-        if of_order == order.value and type(at_ms) is int and type(job_id) is str:
-            return at_ms, job_id
-    except (ValueError, binascii.Error, UnicodeError, TypeError):
-        pass
-    raise ValueError(f"{cursor!r} is no cursor of a list in order {order.value}: use the next_cursor of its last page")
 
 
 def summary_of(row: Mapping[Any, Any]) -> JobSummary:

@@ -13,18 +13,22 @@ from confluent_kafka import KafkaException
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from mainspring.processors.core.job.transitions import is_terminal
+from mainspring.processors.core.timing import tzdata_version
 from mainspring.processors.projector.config import ProjectorConfig
 from mainspring.processors.projector.database import open_writer, parse_url, single_writer
 from mainspring.processors.projector.errors import ProjectorError
 from mainspring.processors.projector.feed import Arrived, Feed, event_id
-from mainspring.processors.projector.fold import Changes, Placed, fold_batch
+from mainspring.processors.projector.fold import Changes, fold_batch
 from mainspring.processors.projector.jobrow import JobRow
-from mainspring.processors.projector.retention import apply_retention
+from mainspring.processors.projector.placed import Placed
+from mainspring.processors.projector.retention import apply_retention, tidy_ledgers
+from mainspring.processors.projector.schedulerow import ScheduleRow
 from mainspring.processors.projector.status import PartitionStatus, ProjectorStatus
 from mainspring.processors.projector.store import Position, ViewStore
 from mainspring.processors.projector.text import clean
-from mainspring.schemas import JOB_EVENT_TYPES, SCHEDULE_EVENT_TYPES, DeadLetterReason, UnreadableRecordError
+from mainspring.schemas import EVENT_TYPES, SCHEDULE_EVENT_TYPES, DeadLetterReason, UnreadableRecordError
 from mainspring.schemas.events import CommandRejected, ReportRefused
+from mainspring.schemas.schedule_events import ScheduleCommandRejected
 
 __all__ = ["Projector", "run_projector"]
 
@@ -34,7 +38,10 @@ LIVE_ROWS = 50_000
 POLL_S = 0.2
 BACK_OFF_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
-_RECORDS_ONLY = (CommandRejected, ReportRefused)
+LIVE_SCHEDULES = 10_000
+"""Rows of schedules kept in memory between batches."""
+
+_RECORDS_ONLY = (CommandRejected, ReportRefused, ScheduleCommandRejected)
 
 log = structlog.stdlib.get_logger("mainspring.projector")
 
@@ -48,6 +55,7 @@ class Projector:
         self._now_ms = now_ms
         self._rebuild = config.rebuild
         self._live: dict[str, JobRow] = {}
+        self._live_schedules: dict[str, ScheduleRow] = {}
         self._positions: dict[int, Position] = {}
         self._passed: dict[int, int] = {}
         self._ends: dict[int, int] = {}
@@ -116,6 +124,8 @@ class Projector:
                 store.prepare(rebuild=self._rebuild, keeps_all=self._config.retention.is_unlimited)
                 self._rebuild = False
                 self._live.clear()
+                self._live_schedules.clear()
+                store.renew_plans(tzdata_version())
                 stored = store.positions()
                 self._positions = feed.begin(stored)
                 store.remember_source(self._config.topology.events.name, feed.topic_id)
@@ -146,15 +156,17 @@ class Projector:
                 check_at = now_ms + config.topic_check_ms
             if not config.retention.is_unlimited and now_ms >= tidy_at:
                 removed = apply_retention(store, config.retention, now_ms, stop.is_set)
+                entries = tidy_ledgers(store, config.retention, now_ms, stop.is_set)
                 tidy_at = now_ms + config.retention_every_ms
-                if removed:
-                    log.info("finished jobs left the view", jobs=removed)
+                if removed or entries:
+                    log.info("finished jobs left the view", jobs=removed, occurrences=entries)
 
     def _fold(self, store: ViewStore, feed: Feed, arrived: list[Arrived]) -> None:
         placed, broken = self._decode(arrived)
         changes = fold_batch(
             placed,
             self._known(store, placed),
+            self._known_schedules(store, placed),
             payload_bytes=self._config.payload_bytes,
             result_bytes=self._config.result_bytes,
         )
@@ -182,11 +194,9 @@ class Projector:
                 event = decode(record.value) if record.value is not None else None
             except UnreadableRecordError as error:
                 reason, detail, event = error.reason, error.detail, None
-            if type(event) in JOB_EVENT_TYPES:
-                placed.append(Placed(event=event, partition=record.partition, offset=record.offset))  # type: ignore[arg-type]  # JOB_EVENT_TYPES holds the members of JobEvent
+            if type(event) in EVENT_TYPES:
+                placed.append(Placed(event=event, partition=record.partition, offset=record.offset))  # type: ignore[arg-type]  # EVENT_TYPES holds the members of Event
                 continue
-            if type(event) in SCHEDULE_EVENT_TYPES:
-                continue  # The view is one of jobs; the log tells of schedules.
             if event is not None:
                 detail = f"{type(event).__name__} is no event"
             broken.append(
@@ -205,9 +215,9 @@ class Projector:
         known: dict[str, JobRow] = {}
         absent: set[str] = set()
         for each in placed:
-            if type(each.event) in _RECORDS_ONLY:
+            if type(each.event) in _RECORDS_ONLY or type(each.event) in SCHEDULE_EVENT_TYPES:
                 continue
-            job_id = each.event.job_id
+            job_id: str = each.event.job_id  # type: ignore[union-attr]  # what else is an Event is a JobEvent
             # Taken out: after a failed commit the changed row must not be found here again.
             row = self._live.pop(job_id, None)
             if row is not None:
@@ -218,12 +228,26 @@ class Projector:
             known.update(store.load(absent))
         return known
 
+    def _known_schedules(self, store: ViewStore, placed: Iterable[Placed]) -> dict[str, ScheduleRow]:
+        """The rows of the schedules that these events change, as `_known` finds those of jobs."""
+        touched: set[str] = {
+            each.event.schedule_id  # type: ignore[union-attr]  # SCHEDULE_EVENT_TYPES holds the members of ScheduleEvent
+            for each in placed
+            if type(each.event) in SCHEDULE_EVENT_TYPES and type(each.event) not in _RECORDS_ONLY
+        }
+        known = {each: row for each in touched if (row := self._live_schedules.pop(each, None)) is not None}
+        absent = touched - known.keys()
+        return known | store.load_schedules(absent) if absent else known
+
     def _keep_live(self, changes: Changes) -> None:
         for job_id, row in changes.jobs.items():
             if not is_terminal(row.state.status):
                 self._live[job_id] = row
         while len(self._live) > LIVE_ROWS:
             del self._live[next(iter(self._live))]
+        self._live_schedules |= {key: row for key, row in changes.schedules.rows.items() if row is not None}
+        while len(self._live_schedules) > LIVE_SCHEDULES:
+            del self._live_schedules[next(iter(self._live_schedules))]
 
     def _moved(self, arrived: Iterable[Arrived], placed: Iterable[Placed], topic_id: str) -> list[Position]:
         newest = {record.partition: record for record in arrived}

@@ -6,12 +6,28 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Dialect, Table, bindparam, delete, func, insert, inspect, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Dialect,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    inspect,
+    not_,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
 from mainspring.processors.projector.errors import ViewMismatchError
 from mainspring.processors.projector.fold import Changes
 from mainspring.processors.projector.jobrow import JobRow
+from mainspring.processors.projector.schedulefold import ScheduleChanges
+from mainspring.processors.projector.schedulerow import ScheduleRow
 from mainspring.processors.projector.tables import (
     SCHEMA_VERSION,
     attempts,
@@ -22,10 +38,14 @@ from mainspring.processors.projector.tables import (
     jobs,
     meta,
     metadata,
+    occurrences,
     positions,
     rejections,
+    schedule_changes,
+    schedules,
     unreadable,
 )
+from mainspring.schemas.schedule_events import ScheduleCreated, ScheduleUpdated
 
 __all__ = ["Position", "ViewStore", "chunked"]
 
@@ -103,6 +123,27 @@ class ViewStore:
                     known[row["job_id"]] = JobRow.loaded(row)
         return known
 
+    def load_schedules(self, schedule_ids: Iterable[str]) -> dict[str, ScheduleRow]:
+        """The rows of these schedules."""
+        known: dict[str, ScheduleRow] = {}
+        statement = select(schedules).where(schedules.c.schedule_id.in_(bindparam("ids", expanding=True)))
+        with self._connection.begin():
+            for chunk in chunked(schedule_ids, CHUNK):
+                for row in self._connection.execute(statement, {"ids": chunk}).mappings():
+                    known[row["schedule_id"]] = ScheduleRow.loaded(row)
+        return known
+
+    def renew_plans(self, tzdata: str) -> int:
+        """Computes anew when schedules fire next, where that followed from other time zone data; returns how many."""
+        statement = select(schedules.c.schedule_id).where(schedules.c.tzdata != tzdata)
+        with self._connection.begin():
+            outdated = list(self._connection.scalars(statement))
+        for chunk in chunked(outdated, CHUNK):
+            rows = [row.values() for row in self.load_schedules(chunk).values()]
+            with self._connection.begin():
+                self._put(schedules, rows)
+        return len(outdated)
+
     def write(self, changes: Changes, moved: Sequence[Position]) -> None:
         """Applies a batch and moves the positions, all or nothing."""
         with self._connection.begin():
@@ -117,7 +158,21 @@ class ViewStore:
             self._put(rejections, changes.rejections)
             self._put(unreadable, changes.unreadable)
             self._count(changes.counters)
+            self._write_schedules(changes.schedules)
             self._put(positions, [asdict(position) for position in moved])
+
+    def _write_schedules(self, changes: ScheduleChanges) -> None:
+        self._put(schedules, [row.values() for row in changes.rows.values() if row is not None])
+        gone = [schedule_id for schedule_id, row in changes.rows.items() if row is None]
+        for chunk in chunked(gone, CHUNK):
+            self._connection.execute(delete(schedules).where(schedules.c.schedule_id.in_(chunk)))
+        self._put(occurrences, list(changes.entries.values()))
+        if changes.ended:
+            self._connection.execute(_END_INSTANCE, list(changes.ended.values()))
+        if changes.deleted:
+            deleted = [{"of_id": key[0], "of_incarnation": key[1], "at_ms": at} for key, at in changes.deleted.items()]
+            self._connection.execute(_SETTLE_ORPHANS, deleted)
+        self._put(schedule_changes, changes.changes)
 
     def _put(self, table: Table, rows: list[dict[str, Any]]) -> None:
         if rows:
@@ -176,6 +231,51 @@ class ViewStore:
                 for table in (jobs, job_specs, job_tags, attempts, events, rejections):
                     self._connection.execute(delete(table).where(table.c.job_id.in_(chunk)))
 
+    def settled_before(self, settled_ms: int, limit: int) -> list[tuple[str, int, int]]:
+        """Entries of ledgers that nothing can happen to any more since then, the oldest first, by their keys."""
+        return self._settled(occurrences.c.settled_at_ms < settled_ms, limit)
+
+    def oldest_settled(self, limit: int) -> list[tuple[str, int, int]]:
+        """Entries of ledgers that were settled first, by their keys."""
+        return self._settled(occurrences.c.settled_at_ms.is_not(None), limit)
+
+    def _settled(self, condition: ColumnElement[bool], limit: int) -> list[tuple[str, int, int]]:
+        key = (occurrences.c.schedule_id, occurrences.c.incarnation, occurrences.c.revision)
+        statement = select(*key).where(condition).order_by(occurrences.c.settled_at_ms, *key).limit(limit)
+        with self._connection.begin():
+            return [(row[0], row[1], row[2]) for row in self._connection.execute(statement)]
+
+    def settled_count(self) -> int:
+        """How many entries of ledgers are settled."""
+        statement = select(func.count()).where(occurrences.c.settled_at_ms.is_not(None))
+        with self._connection.begin():
+            return int(self._connection.scalar(statement) or 0)
+
+    def remove_entries(self, keys: Sequence[tuple[str, int, int]]) -> None:
+        """Takes entries out of the ledgers."""
+        found = [{"of_id": each[0], "of_incarnation": each[1], "of_revision": each[2]} for each in keys]
+        with self._connection.begin():
+            self._connection.execute(delete(occurrences).where(*_ENTRY), found)
+
+    def remove_changes_before(self, decided_ms: int, limit: int) -> int:
+        """Takes old changes of schedules out of the view, but for the definitions of those that exist; how many."""
+        place = (schedule_changes.c.partition, schedule_changes.c.offset)
+        exists = schedule_changes.c.schedule_id.in_(select(schedules.c.schedule_id))
+        statement = (
+            select(*place)
+            .where(
+                schedule_changes.c.decided_at_ms < decided_ms,
+                not_(and_(schedule_changes.c.type.in_(_DEFINING), exists)),
+            )
+            .limit(limit)
+        )
+        with self._connection.begin():
+            old = [{"p": row.partition, "o": row.offset} for row in self._connection.execute(statement)]
+            if old:
+                at = (place[0] == bindparam("p"), place[1] == bindparam("o"))
+                self._connection.execute(delete(schedule_changes).where(*at), old)
+        return len(old)
+
     def remove_refusals_before(self, decided_ms: int, limit: int) -> int:
         """Takes old refusals of commands out of the view, also those that no job belongs to; returns how many."""
         place = (rejections.c.partition, rejections.c.offset)
@@ -212,6 +312,27 @@ _END_ATTEMPT = (
         }
     )
 )
+
+
+_ENTRY = (
+    occurrences.c.schedule_id == bindparam("of_id"),
+    occurrences.c.incarnation == bindparam("of_incarnation"),
+    occurrences.c.revision == bindparam("of_revision"),
+)
+
+_END_INSTANCE = (
+    update(occurrences)
+    .where(*_ENTRY)
+    .values({name: bindparam(name) for name in ("ended", "ended_detail", "ended_at_ms", "settled_at_ms")})
+)
+
+_SETTLE_ORPHANS = (
+    update(occurrences)
+    .where(*_ENTRY[:2], occurrences.c.settled_at_ms.is_(None))
+    .values(settled_at_ms=bindparam("at_ms"))
+)
+
+_DEFINING = (ScheduleCreated.__name__, ScheduleUpdated.__name__)
 
 
 class _Put:

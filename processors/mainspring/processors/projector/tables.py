@@ -12,12 +12,15 @@ __all__ = [
     "jobs",
     "meta",
     "metadata",
+    "occurrences",
     "positions",
     "rejections",
+    "schedule_changes",
+    "schedules",
     "unreadable",
 ]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised by any change of a table; a view of another version is rebuilt from the log, never migrated."""
 
 metadata = MetaData()
@@ -171,6 +174,111 @@ rejections = Table(
 )
 Index("rejections_by_time", rejections.c.decided_at_ms)
 Index("rejections_by_job", rejections.c.job_id)
+
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("schedule_id", Text, primary_key=True),
+    Column("partition", Integer, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("incarnation", BigInteger, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("job_name", Text, nullable=False),
+    Column("queue", Text, nullable=False),
+    Column("tenant", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("timing", Text, nullable=False),
+    Column("definition", Text, nullable=False),
+    Column("create_command_id", Text, nullable=False),
+    Column("created_at_ms", BigInteger, nullable=False),
+    Column("updated_at_ms", BigInteger, nullable=False),
+    Column("cursor_ms", BigInteger, nullable=False),
+    Column("busy_until_ms", BigInteger, nullable=False),
+    Column("triggered_ms", BigInteger, nullable=False),
+    Column("next_nominal_ms", BigInteger),
+    Column("next_fire_ms", BigInteger),
+    Column("tzdata", Text, nullable=False),
+    Column("runs", BigInteger, nullable=False),
+    Column("fired", BigInteger, nullable=False),
+    Column("skipped", BigInteger, nullable=False),
+    Column("failed", BigInteger, nullable=False),
+    Column("running", Integer, nullable=False),
+    Column("rest", Text, nullable=False),
+    Column("last_nominal_ms", BigInteger),
+    Column("last_job_id", Text),
+    Column("last_outcome", Text),
+    Column("pause_code", Text),
+    Column("paused_by", Text),
+    Column("pause_note", Text, nullable=False),
+    Column("last_event_type", String(32), nullable=False),
+    Column("last_event_offset", BigInteger, nullable=False),
+    Column("last_event_at_ms", BigInteger, nullable=False),
+    comment="Schedules that exist. `next_…` is no fold: it follows from definition, cursor and time zone data.",
+)
+Index(
+    "schedules_by_next",
+    schedules.c.next_fire_ms,
+    schedules.c.schedule_id,
+    sqlite_where=schedules.c.next_fire_ms.is_not(None),
+    postgresql_where=schedules.c.next_fire_ms.is_not(None),
+)
+Index("schedules_by_created", schedules.c.created_at_ms, schedules.c.schedule_id)
+
+occurrences = Table(
+    "occurrences",
+    metadata,
+    Column("schedule_id", Text, primary_key=True),
+    Column("incarnation", BigInteger, primary_key=True, autoincrement=False),
+    Column("revision", Integer, primary_key=True, autoincrement=False),
+    Column("partition", Integer, nullable=False),
+    Column("offset", BigInteger, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("first_ms", BigInteger, nullable=False),
+    Column("last_ms", BigInteger, nullable=False),
+    Column("count", BigInteger, nullable=False),
+    Column("decided_at_ms", BigInteger, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("tzdata", Text, nullable=False),
+    Column("fire_at_ms", BigInteger),
+    Column("origin", Text),
+    Column("job_id", Text),
+    Column("command_id", Text),
+    Column("actor", Text),
+    Column("ended", Text),
+    Column("ended_detail", Text),
+    Column("ended_at_ms", BigInteger),
+    Column("settled_at_ms", BigInteger),
+    sqlite_with_rowid=False,
+    comment="The ledger: one fired occurrence, or a run of neighbours that were skipped for one reason.",
+)
+Index("occurrences_by_time", occurrences.c.schedule_id, occurrences.c.last_ms)
+Index(
+    "occurrences_by_settled",
+    occurrences.c.settled_at_ms,
+    sqlite_where=occurrences.c.settled_at_ms.is_not(None),
+    postgresql_where=occurrences.c.settled_at_ms.is_not(None),
+)
+
+schedule_changes = Table(
+    "schedule_changes",
+    metadata,
+    Column("partition", Integer, primary_key=True, autoincrement=False),
+    Column("offset", BigInteger, primary_key=True, autoincrement=False),
+    Column("schedule_id", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("type", String(32), nullable=False),
+    Column("decided_at_ms", BigInteger, nullable=False),
+    Column("cause_source", String(16), nullable=False),
+    Column("cause_partition", Integer, nullable=False),
+    Column("cause_offset", BigInteger, nullable=False),
+    Column("data", Text, nullable=False),
+    sqlite_with_rowid=False,
+    comment="Events of schedules that are not in the ledger: what was asked for, and what became of it.",
+)
+Index("schedule_changes_by_schedule", schedule_changes.c.schedule_id, schedule_changes.c.offset)
+Index("schedule_changes_by_time", schedule_changes.c.decided_at_ms)
 
 unreadable = Table(
     "unreadable",

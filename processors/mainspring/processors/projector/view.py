@@ -1,12 +1,13 @@
-"""Reading the view: jobs, their events and attempts, counts, and how far the view has come."""
+"""Reading the view: jobs and schedules, what happened to them, counts, and how far the view has come."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, Self
 
-from sqlalchemy import ColumnElement, Connection, Select, select
+from sqlalchemy import ColumnElement, Connection, Select, func, not_, select
 from sqlalchemy.exc import DBAPIError
 
 from mainspring.processors.projector.database import open_reader, parse_url
@@ -28,6 +29,30 @@ from mainspring.processors.projector.model import (
     ViewSource,
 )
 from mainspring.processors.projector.rows import attempt_of, event_of
+from mainspring.processors.projector.schedulelisting import (
+    changes_page,
+    changes_statement,
+    ledger_page,
+    ledger_statement,
+    schedule_detail_of,
+    schedule_detail_statement,
+    schedule_page,
+    schedule_statement,
+)
+from mainspring.processors.projector.schedulemodel import (
+    FIRED,
+    OccurrenceFilter,
+    OccurrencePage,
+    OccurrenceRecord,
+    ScheduleChange,
+    ScheduleChangePage,
+    ScheduleDetail,
+    ScheduleFilter,
+    ScheduleOrder,
+    SchedulePage,
+    ScheduleSummary,
+)
+from mainspring.processors.projector.schedulerow import ScheduleRow
 from mainspring.processors.projector.tables import (
     SCHEMA_VERSION,
     attempts,
@@ -36,13 +61,16 @@ from mainspring.processors.projector.tables import (
     job_specs,
     jobs,
     meta,
+    occurrences,
     positions,
     rejections,
+    schedules,
     unreadable,
 )
 from mainspring.processors.projector.text import clean
 from mainspring.schemas.common import JobStatus
-from mainspring.schemas.tables import JobState
+from mainspring.schemas.schedule import ScheduleSpec
+from mainspring.schemas.tables import JobState, ScheduleState
 
 __all__ = [
     "AttemptRecord",
@@ -53,7 +81,18 @@ __all__ = [
     "JobOrder",
     "JobPage",
     "JobSummary",
+    "Ledger",
+    "OccurrenceFilter",
+    "OccurrencePage",
+    "OccurrenceRecord",
     "RejectionRecord",
+    "ScheduleChange",
+    "ScheduleChangePage",
+    "ScheduleDetail",
+    "ScheduleFilter",
+    "ScheduleOrder",
+    "SchedulePage",
+    "ScheduleSummary",
     "UnreadableRecord",
     "View",
     "ViewPosition",
@@ -61,6 +100,8 @@ __all__ = [
 ]
 
 ALL: Final = JobFilter()
+ALL_SCHEDULES: Final = ScheduleFilter()
+ALL_OCCURRENCES: Final = OccurrenceFilter()
 MAX_PAGE = 500
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.002, 0.05
 
@@ -111,11 +152,7 @@ class View:
 
         ValueError for another limit or a cursor of another list.
         """
-        if not 1 <= limit <= MAX_PAGE:
-            raise ValueError(f"a page has 1 to {MAX_PAGE} jobs, not {limit}")
-        statement = page_statement(select(*SUMMARY), filters, order, cursor).limit(limit + 1)
-        with self._connect() as connection:
-            rows = connection.execute(statement).mappings().all()
+        rows = self._page(page_statement(select(*SUMMARY), filters, order, cursor), limit)
         return take_page([summary_of(row) for row in rows], order, limit)
 
     def ids_starting(self, prefix: str, limit: int) -> tuple[str, ...]:
@@ -150,6 +187,44 @@ class View:
         statement = select(attempts).where(attempts.c.job_id == clean(job_id)).order_by(attempts.c.attempt)
         with self._connect() as connection:
             return tuple(attempt_of(row) for row in connection.execute(statement).mappings())
+
+    def schedule(self, schedule_id: str) -> ScheduleDetail | None:
+        """One schedule with its definition; None when the view does not know it, or it was deleted."""
+        with self._connect() as connection:
+            row = connection.execute(schedule_detail_statement(schedule_id)).mappings().one_or_none()
+        return None if row is None else schedule_detail_of(row)
+
+    def schedules(
+        self,
+        filters: ScheduleFilter = ALL_SCHEDULES,
+        *,
+        order: ScheduleOrder = ScheduleOrder.ID,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> SchedulePage:
+        """One page of at most `limit` (1–500) schedules; limits and cursors are as for `list`."""
+        return schedule_page(self._page(schedule_statement(filters, order, cursor), limit), order, limit)
+
+    def occurrences(
+        self,
+        schedule_id: str,
+        filters: OccurrenceFilter = ALL_OCCURRENCES,
+        *,
+        limit: int = 100,
+        cursor: str | None = None,
+    ) -> OccurrencePage:
+        """One page of a schedule's ledger, what was decided last first; limits and cursors are as for `list`.
+
+        It outlasts its schedule, and goes on with the next one of the same id.
+        """
+        return ledger_page(self._page(ledger_statement(schedule_id, filters, cursor), limit), limit)
+
+    def schedule_changes(self, schedule_id: str, *, limit: int = 100, cursor: str | None = None) -> ScheduleChangePage:
+        """One page of what befell a schedule beside its occurrences, the newest first; refused commands included.
+
+        Limits and cursors are as for `list`. It outlasts its schedule.
+        """
+        return changes_page(self._page(changes_statement(schedule_id, cursor), limit), limit)
 
     def rejections(self, *, job_id: str | None = None, limit: int = 100) -> tuple[RejectionRecord, ...]:
         """Refused commands, the newest first."""
@@ -208,6 +283,13 @@ class View:
             yield Snapshot(connection)
             connection.rollback()
 
+    def _page(self, statement: Select[Any], limit: int) -> Sequence[Mapping[Any, Any]]:
+        """The rows of a page, and one more where there is a next page."""
+        if not 1 <= limit <= MAX_PAGE:
+            raise ValueError(f"a page has 1 to {MAX_PAGE} entries, not {limit}")
+        with self._connect() as connection:
+            return connection.execute(statement.limit(limit + 1)).mappings().all()
+
     @contextmanager
     def _connect(self) -> Iterator[Connection]:
         try:
@@ -217,6 +299,16 @@ class View:
             if "no such table" in str(error.orig) or "does not exist" in str(error.orig):
                 raise ViewAbsentError("the view's tables are gone: is a projector rebuilding it? Try again") from error
             raise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """How many occurrences the ledger of a schedule has."""
+
+    schedule_id: str
+    incarnation: int
+    fired: int
+    skipped: int
 
 
 class Snapshot:
@@ -240,6 +332,28 @@ class Snapshot:
         rows = self._connection.execution_options(yield_per=1_000).execute(statement).mappings()
         for row in rows:
             yield state_of(row), row["last_event_offset"]
+
+    def schedules(self, partition: int) -> Iterator[tuple[ScheduleState, ScheduleSpec]]:
+        """The state and the definition of every schedule of a partition, in no order."""
+        statement = select(schedules).where(schedules.c.partition == partition)
+        for row in self._connection.execution_options(yield_per=1_000).execute(statement).mappings():
+            found = ScheduleRow.loaded(row)
+            yield found.state, found.spec
+
+    def ledgers(self, partition: int) -> Iterator[Ledger]:
+        """How much the ledger of each schedule of a partition has, also of those that were deleted, in no order."""
+        of_whom = (occurrences.c.schedule_id, occurrences.c.incarnation)
+        is_fired = occurrences.c.outcome == FIRED
+        number = func.sum(occurrences.c.count)
+        statement = (
+            select(*of_whom, number.filter(is_fired), number.filter(not_(is_fired)))
+            .where(occurrences.c.partition == partition)
+            .group_by(*of_whom)
+        )
+        for schedule_id, incarnation, fired, skipped in self._connection.execute(statement):
+            yield Ledger(
+                schedule_id=schedule_id, incarnation=incarnation, fired=int(fired or 0), skipped=int(skipped or 0)
+            )
 
 
 def _positions(connection: Connection) -> dict[int, ViewPosition]:

@@ -13,17 +13,21 @@ from mainspring.schemas import (
     Cause,
     CauseSource,
     Codec,
+    Command,
     DeadLetter,
     DeadLetterReason,
     ForwardedCommand,
-    JobCommand,
+    InstanceFinished,
     OfferDeclined,
     Record,
     RejectCode,
+    ScheduleCommand,
     SubmitJob,
     UnreadableRecordError,
 )
 from mainspring.schemas.build import quick
+from mainspring.schemas.limits import check_command
+from mainspring.schemas.schedule_limits import schedule_of
 from mainspring.topics import Topology, partition_for
 
 __all__ = ["Intake", "IntakeContext"]
@@ -93,16 +97,25 @@ class Intake:
         if not close:
             return
         try:
-            job_id = _job_id(self._decode(received.value() or b""))
+            record = self._decode(received.value() or b"")
         except UnreadableRecordError:
-            return
-        if job_id is None:
             return
         cause = Cause(source=self._sources[received.topic()], partition=self._partition, offset=received.offset())
         try:
-            core.close(job_id, detail, cause, now)
+            self._close(core, record, detail, cause, now)
         except Exception as error:
             raise RecordError(received, f"{detail}; and its job could not be closed: {error!r}") from error
+
+    @staticmethod
+    def _close(core: PartitionCore, record: Record, detail: str, cause: Cause, now: Now) -> None:
+        if isinstance(record, ScheduleCommand):
+            core.refuse(record, RejectCode.UNPROCESSABLE, detail, cause, now)
+        elif isinstance(record, SubmitJob) and record.spec.schedule_id and cause.source is CauseSource.FOLLOWUPS:
+            core.refuse_fired(record, detail, cause, now)
+        elif not isinstance(record, InstanceFinished):
+            job_id = _job_id(record)
+            if job_id is not None:
+                core.close(job_id, detail, cause, now)
 
     def put_aside(self, received: Received, reason: DeadLetterReason, detail: str, now: Now) -> None:
         """Writes a dead letter in this transaction."""
@@ -140,11 +153,11 @@ class Intake:
         if type(record) is ForwardedCommand:
             self._take_forwarded(core, record, received, cause, now)
             return
-        job_id = _job_id(record)
-        if not job_id:
-            self.put_aside(received, DeadLetterReason.BAD_KEY, "a command without a job id has no partition", now)
+        about = _about(record)
+        if not about:
+            self.put_aside(received, DeadLetterReason.BAD_KEY, "a command without an id has no partition", now)
             return
-        identity = job_id.encode("utf-8", "surrogatepass")
+        identity = about.encode("utf-8", "surrogatepass")
         home = partition_for(identity, self._partitions)
         if home != self._partition:
             self._forward(received, identity, home, now)
@@ -176,24 +189,46 @@ class Intake:
         except UnreadableRecordError as error:
             self.put_aside(received, error.reason, f"inside a forwarded command: {error.detail}", now)
             return
-        job_id = _job_id(command)
-        if not isinstance(command, JobCommand) or not job_id:
+        about = _about(command)
+        if not isinstance(command, Command) or not about:
             detail = f"{type(command).__name__} was forwarded, and only commands are"
             self.put_aside(received, DeadLetterReason.UNEXPECTED_TYPE, detail, now)
-        elif partition_for(job_id.encode("utf-8", "surrogatepass"), self._partitions) != self._partition:
-            detail = f"forwarded to partition {self._partition}, where its job is not"
+        elif partition_for(about.encode("utf-8", "surrogatepass"), self._partitions) != self._partition:
+            detail = f"forwarded to partition {self._partition}, where it does not belong"
             self.put_aside(received, DeadLetterReason.BAD_KEY, detail, now)
-        elif record.key == job_id:
-            core.apply(command, cause, now)
+        elif record.key == about:
+            self._apply_forwarded(core, command, cause, now)
         else:
             self._refuse_key(core, command, record.key.encode() or None, cause, now)
 
     @staticmethod
+    def _apply_forwarded(core: PartitionCore, command: Command, cause: Cause, now: Now) -> None:
+        """Checked as what it is, a user's: the core takes a submit that names a schedule for one of that schedule."""
+        problem = check_command(command) if isinstance(command, SubmitJob) else None
+        if problem is None:
+            core.apply(command, cause, now)
+        else:
+            core.refuse(command, problem.code, problem.message, cause, now)
+
+    @staticmethod
     def _refuse_key(core: PartitionCore, command: Record, key: bytes | None, cause: Cause, now: Now) -> None:
-        assert isinstance(command, JobCommand)
+        assert isinstance(command, Command)
         found = "there is none" if key is None else f"it is {key[:64].decode('utf-8', 'backslashreplace')!r}"
-        message = f"the key of a command must be its job id, and {found}: commands of one job would not stay in order"
+        message = (
+            f"the key of a command must be the id it is about, and {found}: commands of one id would not stay in order"
+        )
         core.refuse(command, RejectCode.BAD_KEY, message, cause, now)
+
+
+def _about(record: Record) -> str | None:
+    """The id that a command or follow-up is about, which is its key."""
+    if isinstance(record, SubmitJob):
+        return record.spec.job_id
+    if isinstance(record, ScheduleCommand):
+        return schedule_of(record)
+    if isinstance(record, InstanceFinished):
+        return record.schedule_id
+    return _job_id(record)
 
 
 def _job_id(record: Record) -> str | None:

@@ -20,10 +20,12 @@ from mainspring.schemas import (
     JobSubmitted,
     ReportRefused,
     RetryReason,
+    ScheduleCommandRejected,
+    ScheduleEvent,
 )
 from mainspring.telemetry import metrics
 
-__all__ = ["count_events", "measure", "observe_many"]
+__all__ = ["count_events", "count_schedule_events", "measure", "observe_many"]
 
 StateOf: TypeAlias = Callable[[str], JobState | None]
 """The row of a job."""
@@ -41,6 +43,15 @@ def count_events(events: Sequence[JobEvent], state_of: StateOf) -> None:
         count = _COUNTERS.get(kind)
         if count is not None:
             count(same, state_of)
+
+
+def count_schedule_events(events: Sequence[ScheduleEvent]) -> None:
+    """Counts what one transaction has written about the schedules of one partition."""
+    for name, count in Counter(type(event).__name__ for event in events).items():
+        metrics.EVENTS.labels(type=name).inc(count)
+    rejected = Counter(event.command for event in events if isinstance(event, ScheduleCommandRejected))
+    for command, count in rejected.items():
+        metrics.COMMANDS.labels(type=command, outcome="rejected").inc(count)
 
 
 def measure(cores: Iterable[PartitionCore], lags: Mapping[Place, int], group: str) -> None:

@@ -6,7 +6,7 @@ from mainspring.processors.core import Now, Output, PartitionCore, Rules, in_fli
 from mainspring.processors.engine.ports import Received
 from mainspring.processors.engine.tables import Row, Table
 from mainspring.processors.scheduler.intake import Forwarded, Intake, IntakeContext
-from mainspring.processors.scheduler.measures import count_events
+from mainspring.processors.scheduler.measures import count_events, count_schedule_events
 from mainspring.processors.scheduler.placement import Placed, WorkPlacement
 from mainspring.processors.scheduler.rows import SchedulerRows
 from mainspring.schemas import JobState
@@ -82,11 +82,13 @@ class SchedulerPartition:
         fresh = self.core.drain()
         mine = self._output
         mine.events += fresh.events
+        mine.schedule_events += fresh.schedule_events
         mine.offers += fresh.offers
         mine.signals += fresh.signals
         mine.followups += fresh.followups
         return (
             bool(mine.events or mine.offers or mine.signals or mine.followups or self._intake.out)
+            or bool(mine.schedule_events)
             or self._rows.is_dirty
         )
 
@@ -105,6 +107,7 @@ class SchedulerPartition:
     def committed(self) -> None:
         # Before the rows of this transaction are what the next one begins with: a job may be gone after it.
         count_events(self._written.events, self._rows.state)
+        count_schedule_events(self._written.schedule_events)
         self._written = Output()
         self._rows.commit()
         self._committed_counter = self.core.next_seq
@@ -123,9 +126,15 @@ class SchedulerPartition:
     def _load(self, now: Now) -> PartitionCore:
         # The partition's number as the seed: every owner computes the same jitter, so that a replay agrees.
         core = PartitionCore(
-            self.number, self._rules, self._rows, seed=self.number, index=self._index, window_jobs=self._window_jobs
+            self.number,
+            self._rules,
+            self._rows,
+            seed=self.number,
+            schedules=self._rows,
+            index=self._index,
+            window_jobs=self._window_jobs,
         )
-        core.load(self._states(), self._committed_counter, now)
+        core.load(self._states(), self._committed_counter, now, self._rows.schedules())
         return core
 
     def _states(self) -> Iterable[JobState]:

@@ -89,12 +89,16 @@ class SchedulerProgram:
     def _events(self, outputs: Sequence[tuple[int, Output]], txn_id: int, send: Send) -> None:
         """Events carry their place among all events of the transaction, so that one that was torn apart shows."""
         topic, encode = self._topology.events.name, self._codec.encode
-        size = sum(len(output.events) for _, output in outputs)
+        size = sum(len(output.events) + len(output.schedule_events) for _, output in outputs)
         index = 0
         for number, output in outputs:
             for event in output.events:
                 txn = _new_txn(id=txn_id, index=index, size=size)
                 send(topic, encode(event, txn), event.job_id.encode(), number)
+                index += 1
+            for about_schedule in output.schedule_events:
+                txn = _new_txn(id=txn_id, index=index, size=size)
+                send(topic, encode(about_schedule, txn), about_schedule.schedule_id.encode(), number)
                 index += 1
 
     def _offers(self, program: SchedulerPartition, output: Output, send: Send) -> None:

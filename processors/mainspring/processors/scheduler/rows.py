@@ -1,19 +1,45 @@
-"""The tables of the scheduler: `S` + job id → specification, `J` + job id → state, `!position` → position row."""
+"""The tables of the scheduler, by the first byte of the key.
 
-from collections.abc import Iterator
+`S` + job id → specification, `J` + job id → state, `D` + schedule id → definition, `R` + schedule id → state of the
+schedule, `!position` → position row.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from mainspring.processors.engine.program import Position
 from mainspring.processors.engine.staged import StagedColumn
 from mainspring.processors.engine.tables import Row, Table
-from mainspring.schemas import Codec, JobSpec, JobState, MainspringError, PositionRow
+from mainspring.schemas import (
+    Codec,
+    JobSpec,
+    JobState,
+    MainspringError,
+    PositionRow,
+    ScheduleSpec,
+    ScheduleState,
+)
 
-__all__ = ["POSITION_KEY", "PROTOCOL", "SPEC_PREFIX", "STATE_PREFIX", "PositionRows", "SchedulerRows"]
+__all__ = [
+    "DEFINITION_PREFIX",
+    "POSITION_KEY",
+    "PROTOCOL",
+    "SCHEDULE_PREFIX",
+    "SPEC_PREFIX",
+    "STATE_PREFIX",
+    "PositionRows",
+    "SchedulerRows",
+]
+
+T = TypeVar("T")
 
 SPEC_PREFIX = b"S"
 STATE_PREFIX = b"J"
+DEFINITION_PREFIX = b"D"
+SCHEDULE_PREFIX = b"R"
 POSITION_KEY = b"!position"
 
-PROTOCOL = 1
+PROTOCOL = 2
 """The newest record types that this version writes. It is recorded with every transaction: a partition that was written
 by a later version is not taken over by an earlier one, which could not read what it finds."""
 
@@ -26,46 +52,65 @@ class SchedulerRows:
     """The staged rows of one partition, as the core sees them."""
 
     def __init__(self, table: Table, codec: Codec, cache_rows: int) -> None:
-        def decode_state(data: bytes) -> JobState:
-            record = codec.decode(data)
-            assert isinstance(record, JobState)
-            return record
-
-        def decode_spec(data: bytes) -> JobSpec:
-            record = codec.decode(data)
-            assert isinstance(record, JobSpec)
-            return record
-
-        self._states = StagedColumn[JobState](table, STATE_PREFIX, codec.encode, decode_state, cache_rows)
-        self._specs = StagedColumn[JobSpec](table, SPEC_PREFIX, codec.encode, decode_spec, cache_rows)
-        # The core's four methods, without a frame in between: they are called several times for every record.
+        encode = codec.encode
+        self._states = StagedColumn[JobState](table, STATE_PREFIX, encode, _decoder(codec, JobState), cache_rows)
+        self._specs = StagedColumn[JobSpec](table, SPEC_PREFIX, encode, _decoder(codec, JobSpec), cache_rows)
+        self._schedules = StagedColumn[ScheduleState](
+            table, SCHEDULE_PREFIX, encode, _decoder(codec, ScheduleState), cache_rows
+        )
+        self._definitions = StagedColumn[ScheduleSpec](
+            table, DEFINITION_PREFIX, encode, _decoder(codec, ScheduleSpec), cache_rows
+        )
+        # The core's methods, without a frame in between: they are called several times for every record.
         self.state = self._states.get
         self.spec = self._specs.get
         self.put_state = self._states.put
         self.put_spec = self._specs.put
+        self.schedule = self._schedules.get
+        self.schedule_spec = self._definitions.get
+        self.put_schedule = self._schedules.put
+        self.put_schedule_spec = self._definitions.put
 
     @property
     def is_dirty(self) -> bool:
         """Whether the open transaction has changed a row."""
-        return self._states.is_dirty or self._specs.is_dirty
+        return self._states.is_dirty or self._specs.is_dirty or self._schedules.is_dirty or self._definitions.is_dirty
 
     def states(self) -> Iterator[JobState]:
-        """Every committed state."""
+        """Every committed state of a job."""
         return self._states.rows()
+
+    def schedules(self) -> Iterator[ScheduleState]:
+        """Every committed state of a schedule."""
+        return self._schedules.rows()
 
     def changes(self) -> list[Row]:
         """What the open transaction changed."""
-        return self._specs.changes() + self._states.changes()
+        jobs = self._specs.changes() + self._states.changes()
+        return jobs + self._definitions.changes() + self._schedules.changes()
 
     def commit(self) -> None:
         """The transaction was committed."""
         self._specs.commit()
         self._states.commit()
+        self._definitions.commit()
+        self._schedules.commit()
 
     def rollback(self) -> None:
         """The transaction was not committed."""
         self._specs.rollback()
         self._states.rollback()
+        self._definitions.rollback()
+        self._schedules.rollback()
+
+
+def _decoder(codec: Codec, kind: type[T]) -> Callable[[bytes], T]:
+    def decode(data: bytes) -> T:
+        record = codec.decode(data)
+        assert isinstance(record, kind)
+        return record
+
+    return decode
 
 
 class PositionRows:

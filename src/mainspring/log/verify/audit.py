@@ -13,6 +13,8 @@ from mainspring.log.verify.inputs import InputIndex
 from mainspring.log.verify.jobs import JobAuditor
 from mainspring.log.verify.recheck import recheck_table, recheck_view
 from mainspring.log.verify.report import DeadLetterLine, RejectionLine, VerifyProgress, VerifyReport
+from mainspring.log.verify.schedule_tables import ScheduleTable, compare_schedules
+from mainspring.log.verify.schedules import ScheduleAuditor
 from mainspring.log.verify.tables import TableRows, compare_table, compare_view
 from mainspring.log.verify.torn import report_torn
 from mainspring.log.verify.transactions import TransactionLedger
@@ -78,7 +80,7 @@ class _Audit:
         self._unverifiable: Counter[str] = Counter()
         self._rejections: list[RejectionLine] = []
         self._dead_letters: list[DeadLetterLine] = []
-        self._dead_letter_count = self._resubmitted = self._pending = 0
+        self._dead_letter_count = self._resubmitted = self._pending = self._schedules = 0
         self._table_rows = self._evicted = self._view_rows = 0
         self._notes: list[str] = []
         self._spans: dict[tuple[str, int], Span] = {}
@@ -107,6 +109,7 @@ class _Audit:
             jobs=sum(self._statuses.values()),
             jobs_by_status=dict(self._statuses),
             resubmitted=self._resubmitted,
+            schedules=self._schedules,
             transactions=len(self._ledger),
             commands_pending=self._pending,
             table_rows=self._table_rows,
@@ -171,12 +174,16 @@ class _Audit:
             tolerance_ms=self._tolerance_ms,
             from_start=span.start == 0,
         )
-        self._fold(partition, auditor)
+        schedules = ScheduleAuditor(topology.events, partition, inputs, self._findings, from_start=span.start == 0)
+        self._fold(partition, auditor, schedules)
         self._compare(partition, rows, auditor)
+        self._compare_schedules(partition, rows, schedules)
         self._collect_open(inputs, rows)
         self._resubmitted += auditor.resubmitted
-        self._unverifiable["cause_past_retention"] += auditor.unverifiable_causes
+        self._unverifiable["cause_past_retention"] += auditor.unverifiable_causes + schedules.unverifiable_causes
         self._unverifiable["event_of_job_past_retention"] += auditor.headless_events
+        self._unverifiable["event_of_schedule_past_retention"] += schedules.headless_events
+        self._unverifiable["outcome_by_other_time_zone_data"] += schedules.unverifiable_outcomes
         self._statuses.update({status.name: number for status, number in auditor.outcomes.items()})
         self._statuses.update(live.state.status.name for live in auditor.live.values())
 
@@ -198,7 +205,16 @@ class _Audit:
             inputs[source] = index
         return inputs
 
-    def _fold(self, partition: int, auditor: JobAuditor) -> None:
+    def _compare_schedules(self, partition: int, rows: TableRows, auditor: ScheduleAuditor) -> None:
+        self._schedules += len(auditor.states)
+        if self._spans[self._topology.events.name, partition].start > 0:
+            self._unverifiable["schedules_of_partition_past_retention"] += len(rows.schedules)
+            return
+        table = ScheduleTable(rows.schedules, rows.definitions)
+        fold = ScheduleTable(auditor.states, auditor.specs)
+        self._table_rows += compare_schedules(self._source, self._codec, partition, table, fold, self._findings)
+
+    def _fold(self, partition: int, auditor: JobAuditor, schedules: ScheduleAuditor) -> None:
         topic = self._topology.events
         reader = self._reader(topic, partition)
         boundary = self._view_boundary(partition)
@@ -214,6 +230,7 @@ class _Audit:
                 counts[type(event).__name__] += 1
                 ledger.see(event.txn)  # type: ignore[union-attr]  # EVENT_TYPES holds the members of Event
                 if type(event) not in JOB_EVENT_TYPES:
+                    schedules.see(raw, event)  # type: ignore[arg-type]  # what else is in EVENT_TYPES is a ScheduleEvent
                     continue
                 see(raw, event)  # type: ignore[arg-type]  # JOB_EVENT_TYPES holds the members of JobEvent
                 if type(event) is CommandRejected:

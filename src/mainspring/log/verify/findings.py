@@ -49,6 +49,8 @@ class Check(StrEnum):
     """More retries or lost attempts than the job allows."""
     SEQ_ORDER = "SEQ_ORDER"
     """The submit counter of a partition did not count up."""
+    LEDGER = "LEDGER"
+    """A planned occurrence of a schedule has no outcome or two, or an outcome is of none that was planned."""
     TORN_TRANSACTION = "TORN_TRANSACTION"
     """Some events of a transaction are visible and others are not."""
     TABLE_DIFFERS = "TABLE_DIFFERS"

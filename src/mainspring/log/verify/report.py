@@ -64,6 +64,7 @@ class VerifyReport:
     jobs: int
     jobs_by_status: Mapping[str, int]
     resubmitted: int
+    schedules: int
     transactions: int
     commands_pending: int
     table_rows: int

@@ -11,7 +11,8 @@ from mainspring.log.verify.findings import Check, Findings
 from mainspring.log.verify.jobs import JobAuditor, state_digest
 from mainspring.processors.projector.text import clean
 from mainspring.schemas.job import JobSpec
-from mainspring.schemas.tables import JobState, PositionRow
+from mainspring.schemas.schedule import ScheduleSpec
+from mainspring.schemas.tables import JobState, PositionRow, ScheduleState
 
 if TYPE_CHECKING:
     from mainspring.processors.projector.view import Snapshot
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 STATE_PREFIX, SPEC_PREFIX, POSITION_KEY = b"J", b"S", b"!position"
+SCHEDULE_PREFIX, DEFINITION_PREFIX = b"R", b"D"
 GONE = 0
 """Digest of a deleted row; a digest that happens to be zero is stored as one."""
 
@@ -43,6 +45,8 @@ class TableRows:
 
     states: DigestTable = field(default_factory=DigestTable)
     specs: DigestTable = field(default_factory=DigestTable)
+    schedules: dict[str, ScheduleState] = field(default_factory=dict)
+    definitions: dict[str, ScheduleSpec] = field(default_factory=dict)
     position: PositionRow | None = None
     records: int = 0
 
@@ -61,6 +65,12 @@ class TableRows:
                 elif type(row) is JobSpec:
                     self.specs.put(key_of(row.job_id), hash(row) or 1)
                     key = SPEC_PREFIX + row.job_id.encode()
+                elif type(row) is ScheduleState:
+                    self.schedules[row.schedule_id] = row
+                    key = SCHEDULE_PREFIX + row.schedule_id.encode()
+                elif type(row) is ScheduleSpec:
+                    self.definitions[row.schedule_id] = row
+                    key = DEFINITION_PREFIX + row.schedule_id.encode()
                 elif type(row) is PositionRow:
                     self.position = row
                     key = POSITION_KEY
@@ -74,9 +84,14 @@ class TableRows:
                     )
 
     def _delete(self, key: bytes) -> None:
+        row_id = key[1:].decode("utf-8", "replace")
         table = self.states if key[:1] == STATE_PREFIX else self.specs if key[:1] == SPEC_PREFIX else None
         if table is not None:
-            table.put(key_of(key[1:].decode("utf-8", "replace")), GONE)
+            table.put(key_of(row_id), GONE)
+        elif key[:1] == SCHEDULE_PREFIX:
+            self.schedules.pop(row_id, None)
+        elif key[:1] == DEFINITION_PREFIX:
+            self.definitions.pop(row_id, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,12 @@ from typing import assert_never
 from mainspring.processors.core.job.decide_commands import decide_cancel, decide_reschedule, decide_retry, decide_submit
 from mainspring.processors.core.job.decide_offers import decide_claim, decide_decline
 from mainspring.processors.core.job.decide_reports import decide_attempt_end
-from mainspring.processors.core.job.decide_timers import decide_lost, decide_start_deadline, decide_unprocessable
+from mainspring.processors.core.job.decide_timers import (
+    decide_lost,
+    decide_replaced,
+    decide_start_deadline,
+    decide_unprocessable,
+)
 from mainspring.processors.core.job.decision import (
     Context,
     Decision,
@@ -28,13 +33,14 @@ from mainspring.schemas.attempts import (
     OfferDeclined,
 )
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
+from mainspring.schemas.followups import InstanceReplaced
 from mainspring.schemas.job import JobSpec
 from mainspring.schemas.tables import JobState
 
 __all__ = ["decide"]
 
 
-def decide(  # noqa: C901, PLR0911 - one case per input: to split it would hide that it is complete
+def decide(  # noqa: C901, PLR0911, PLR0912 - one case per input: to split it would hide that it is complete
     state: JobState | None, spec: JobSpec | None, given: JobInput, context: Context
 ) -> Decision:
     """What follows from `given`. `spec` is needed where `needs_spec` says so. Raises MissingSpecError without it."""
@@ -56,6 +62,8 @@ def decide(  # noqa: C901, PLR0911 - one case per input: to split it would hide 
             return decide_reschedule(state, given, context)
         case RetryJob():
             return decide_retry(state, spec, given, context)
+        case InstanceReplaced():
+            return decide_replaced(state, given, context)
         case LeaseExpired():
             return decide_lost(state, spec, given, context)
         case StartDeadlinePassed():

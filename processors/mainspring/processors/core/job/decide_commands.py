@@ -10,7 +10,7 @@ from mainspring.schemas.bounds import ACTOR_MAX_CHARS, ID_MAX_CHARS, INSTANT_MAX
 from mainspring.schemas.build import quick
 from mainspring.schemas.codes import CancelCode, CancelSignal, RejectCode
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
-from mainspring.schemas.common import JobStatus
+from mainspring.schemas.common import CauseSource, JobStatus
 from mainspring.schemas.events import CommandRejected, JobCancelled, JobCancelRequested, JobRescheduled, JobSubmitted
 from mainspring.schemas.job import JobSpec
 from mainspring.schemas.limits import check_command, clip
@@ -57,7 +57,9 @@ def decide_submit(state: JobState | None, command: SubmitJob, context: Context) 
             f"job {spec.job_id!r} exists and is {state.status.name}; submit under another id, or retry it",
             context,
         )
-    problem = check_command(command)
+    # Only a schedule's own submit comes as a follow-up that names one: the shell checks a forwarded one as a user's.
+    is_fired = spec.schedule_id is not None and context.cause.source is CauseSource.FOLLOWUPS
+    problem = check_command(command, is_fired=is_fired)
     if problem is not None:
         return reject(state, command, problem.code, problem.message, context)
     if spec.queue not in context.rules.queues:
@@ -196,6 +198,8 @@ def decide_retry(state: JobState | None, spec: JobSpec | None, command: RetryJob
             delay_ms=None,
             deadline_ms=None,
             start_deadline_ms=None,
+            # A retry is no occurrence: its schedule does not wait for it.
+            schedule_id=None,
         ),
     )
     return Decision(followups=((command.new_job_id, submit),))

@@ -1,4 +1,7 @@
-"""Decisions that no message asked for: a lease that ran out, a deadline that passed, an input nobody can apply."""
+"""Decisions that no user or worker asked for.
+
+A lease that ran out, a deadline that passed, an input nobody can apply, an occurrence that takes the job's place.
+"""
 
 from mainspring.processors.core.errors import MissingSpecError
 from mainspring.processors.core.job.decision import (
@@ -14,6 +17,7 @@ from mainspring.schemas.bounds import ERROR_MESSAGE_MAX_CHARS, INSTANT_MAX_MS
 from mainspring.schemas.codes import CancelCode, CancelSignal, FailReason, RetryReason
 from mainspring.schemas.common import AttemptError, CancelRequest, JobStatus
 from mainspring.schemas.events import JobCancelled, JobFailed, JobRetryScheduled
+from mainspring.schemas.followups import InstanceReplaced
 from mainspring.schemas.job import JobSpec
 from mainspring.schemas.limits import clip
 from mainspring.schemas.signals import CancelAttempt
@@ -23,6 +27,7 @@ __all__ = [
     "cancelled_by_request",
     "cancelled_by_scheduler",
     "decide_lost",
+    "decide_replaced",
     "decide_start_deadline",
     "decide_unprocessable",
     "lost",
@@ -134,6 +139,22 @@ def decide_start_deadline(state: JobState | None, context: Context) -> Decision:
     if state is None or state.status is not JobStatus.PENDING or not passed_start_deadline(state, context.now_ms):
         return NOTHING
     return Decision((cancelled_by_scheduler(state, CancelCode.EXPIRED, context),))
+
+
+def decide_replaced(state: JobState | None, given: InstanceReplaced, context: Context) -> Decision:
+    """Ends an instance at once, also while it runs: the next one has started, so what this one reports is too late."""
+    if (
+        state is None
+        or is_terminal(state.status)
+        # The job of a former schedule of the same id is none of this one's business.
+        or state.submit_command_id != given.submit_command_id
+    ):
+        return NOTHING
+    detail = f"schedule {given.schedule_id} has started {given.replaced_by} in its place"
+    cancelled = cancelled_by_scheduler(state, CancelCode.REPLACED, context, detail)
+    if state.status is not JobStatus.RUNNING:
+        return Decision((cancelled,))
+    return Decision((cancelled,), (stop_attempt(state, CancelSignal.LEASE_LOST),))
 
 
 def decide_unprocessable(state: JobState | None, given: JobUnprocessable, context: Context) -> Decision:

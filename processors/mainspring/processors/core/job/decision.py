@@ -15,6 +15,7 @@ from mainspring.schemas.attempts import (
 )
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
 from mainspring.schemas.common import Cause, Txn
+from mainspring.schemas.followups import InstanceReplaced
 from mainspring.schemas.records import JobEvent, Signal
 from mainspring.schemas.tables import Dispatch
 
@@ -69,6 +70,7 @@ JobInput = (
     | CancelJob
     | RescheduleJob
     | RetryJob
+    | InstanceReplaced
     | LeaseExpired
     | StartDeadlinePassed
     | JobUnprocessable

@@ -26,13 +26,18 @@ WHO_MOVES: dict[tuple[JobStatus | None, type[object]], str] = {
     (JobStatus.PENDING, JobStarted): "a worker claims the offered attempt and the scheduler confirms it, never before "
     "`due_at`",
     (JobStatus.PENDING, JobCancelled): "a client's `CancelJob`, at once; or the scheduler: the start deadline passed, "
-    "no worker knew the name for too long, or an input of the job could not be applied",
+    "no worker knew the name for too long, an input of the job could not be applied, or the next occurrence of its "
+    "schedule takes its place",
     (JobStatus.RUNNING, JobCompleted): "the worker reports success, also when a cancel had been asked for",
     (JobStatus.RUNNING, JobFailed): "the worker reports a failure that is not to be retried, the last allowed failure, "
     "or a result that is too large; or the scheduler: lost more often than `max_lost`, or an input of the job could "
     "not be applied",
     (JobStatus.RUNNING, JobTimedOut): "the worker reports that the last allowed attempt ran longer than its time-out",
-    (JobStatus.RUNNING, JobCancelled): "the attempt ends in any way but success after a cancel had been asked for",
+    (
+        JobStatus.RUNNING,
+        JobCancelled,
+    ): "the attempt ends in any way but success after a cancel had been asked for; or "
+    "the next occurrence of its schedule takes its place",
     (JobStatus.RUNNING, JobRetryScheduled): "the worker reports a failure or a time-out with retries left (after the "
     "back-off), or gives the attempt back (at once); or its lease runs out, or the worker stops it unasked (at once, "
     "counted as lost)",

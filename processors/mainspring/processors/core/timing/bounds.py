@@ -8,16 +8,17 @@ __all__ = [
     "CALENDARS_MAX",
     "CALENDAR_DATES_MAX",
     "CALENDAR_NAME_MAX_CHARS",
+    "COMBINED_UNIT_MS",
     "EXCLUDED_DAYS_MAX",
+    "EXCLUDED_SPAN_MAX_MS",
     "EXPRESSION_MAX_CHARS",
-    "FRACTION_MS",
     "INTERVAL_MAX_MS",
     "INTERVAL_MIN_MS",
     "JITTER_MAX_MS",
     "RULES_MAX",
 ]
 
-RULES_MAX: Final = 32
+RULES_MAX: Final = 16
 """Rules, and exclusions, of one schedule. Each is asked for every occurrence."""
 
 EXPRESSION_MAX_CHARS: Final = 512
@@ -29,7 +30,7 @@ INTERVAL_MIN_MS: Final = 100
 INTERVAL_MAX_MS: Final = DELAY_MAX_MS
 """Ten years, as for any delay."""
 
-FRACTION_MS: Final = 100
+COMBINED_UNIT_MS: Final = 1_000
 """Where an interval is combined with anything else it is a multiple of this, so that what coincides is counted fast."""
 
 JITTER_MAX_MS: Final = 86_400_000
@@ -44,5 +45,8 @@ CALENDAR_DATES_MAX: Final = 2_000
 CALENDAR_NAME_MAX_CHARS: Final = 128
 """A label, as a tag is."""
 
-EXCLUDED_DAYS_MAX: Final = 4_000
-"""Days on which all is excluded that a search passes before it gives up: eleven years of a daily schedule."""
+EXCLUDED_DAYS_MAX: Final = 1_500
+"""Days on which all is excluded that a search passes before it gives up: four years of a daily schedule."""
+
+EXCLUDED_SPAN_MAX_MS: Final = 100 * 365 * 86_400_000
+"""How far it looks for days that are not excluded: a century of a schedule that has few days."""

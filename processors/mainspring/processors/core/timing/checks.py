@@ -8,8 +8,8 @@ from mainspring.processors.core.timing.bounds import (
     CALENDAR_DATES_MAX,
     CALENDAR_NAME_MAX_CHARS,
     CALENDARS_MAX,
+    COMBINED_UNIT_MS,
     EXPRESSION_MAX_CHARS,
-    FRACTION_MS,
     INTERVAL_MAX_MS,
     INTERVAL_MIN_MS,
     JITTER_MAX_MS,
@@ -39,7 +39,7 @@ def check_timing(timing: ScheduleTiming, field: str = "timing", created_ms: int 
     return (
         _check_rules(timing.rules, f"{field}.rules", least=1)
         or _check_rules(timing.exclude, f"{field}.exclude", least=0)
-        or _check_fractions(timing, field)
+        or _check_combined(timing, field)
         or _check_calendars(timing.calendars, f"{field}.calendars")
         or _check_zone(timing.timezone, f"{field}.timezone")
         or _check_range(timing, field)
@@ -99,16 +99,16 @@ def _check_cron(rule: CronRule, field: str) -> Problem | None:
     return None
 
 
-def _check_fractions(timing: ScheduleTiming, field: str) -> Problem | None:
-    """Where rules meet, intervals are multiples of a tenth of a second."""
+def _check_combined(timing: ScheduleTiming, field: str) -> Problem | None:
+    """Where rules meet, intervals are whole seconds."""
     if len(timing.rules) == 1 and not timing.exclude and not timing.calendars:
         return None
     for name in ("rules", "exclude"):
         for at, rule in enumerate(getattr(timing, name)):
-            if isinstance(rule, IntervalRule) and rule.every_ms % FRACTION_MS:
+            if isinstance(rule, IntervalRule) and rule.every_ms % COMBINED_UNIT_MS:
                 return _invalid(
                     f"{field}.{name}[{at}].every_ms",
-                    f"must be a multiple of {FRACTION_MS} ms beside other rules, exclusions or calendars, "
+                    f"must be a multiple of {COMBINED_UNIT_MS} ms beside other rules, exclusions or calendars, "
                     f"and is {rule.every_ms}",
                 )
     return None

@@ -159,7 +159,11 @@ def _plain(kind: FieldKind, item: str) -> Iterator[str]:
         high = _value(kind, match["high"], item)
         if kind is WEEKDAY and high < low == kind.high:
             low = kind.low
-    if low == high or (step is not None and low < high < low + step):
+    if low > high or high >= kind.low + kind.size:
+        # Past the turn of the field croniter loses its place, and not every version takes 7 for Sunday.
+        turned = range(low - kind.low, high - kind.low + (kind.size if low > high else 0) + 1, step or 1)
+        yield from dict.fromkeys(str(each % kind.size + kind.low) for each in turned)
+    elif low == high or (step is not None and high < low + step):
         yield str(low)
     else:
         yield f"{low}-{high}" + ("" if step is None else f"/{step}")

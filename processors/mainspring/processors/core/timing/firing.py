@@ -28,17 +28,14 @@ class IntervalFiring:
 
     def __init__(self, interval: Interval) -> None:
         self._interval = interval
-        self._by_fraction: dict[int, Interval] | None = None
 
     def next_after(self, after_ms: int) -> int | None:
         found = self._interval.next_after(after_ms)
         return found if found < END_S * _MS else None
 
     def masks(self, block: Block) -> dict[int, int]:
-        if self._by_fraction is None:
-            self._by_fraction = self._interval.by_fraction()
-        length, shift = block.end_s - block.start_s, block.first_bit
-        return {fraction: grid.mask(block.start_s, length) << shift for fraction, grid in self._by_fraction.items()}
+        mask = self._interval.mask(block.start_s, block.end_s - block.start_s)
+        return {self._interval.fraction_ms: mask << block.first_bit}
 
 
 class CronFiring:
@@ -62,13 +59,18 @@ class CronFiring:
             if now_s == segment.start_s and self.fires_behind_gap(segment):
                 return now_s * _MS
             first, end = self._window(segment)
-            found = self._cron.next_local(max(now_s + segment.offset_s, first))
-            if found is None:
-                return None
-            if found < end:
+            local_s = now_s + segment.offset_s
+            found = self._cron.next_local(max(local_s, first))
+            if found is not None and found < end:
                 return (found - segment.offset_s) * _MS
-            # What matches later may fire earlier or later than by this offset, by two days at most.
-            now_s = max(segment.end_s, found - segment.offset_s - 2 * DAY_S)
+            if segment.again_from_s < local_s:
+                # Times before this one, which match perhaps, come again.
+                now_s = segment.end_s
+            elif found is None:
+                return None
+            else:
+                # It may fire earlier or later than by this offset, by two days at most.
+                now_s = max(segment.end_s, found - segment.offset_s - 2 * DAY_S)
         return None
 
     def masks(self, block: Block) -> dict[int, int]:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import gcd
 
 from mainspring.processors.core.timing.zones import DAY_S
 from mainspring.schemas.schedule import IntervalRule
@@ -42,14 +41,13 @@ class Interval:
     def __contains__(self, instant_ms: int) -> bool:
         return (instant_ms - self.base_ms) % self.every_ms == 0
 
-    def by_fraction(self) -> dict[int, "Interval"]:
-        """The same points as grids of whole seconds, by the milliseconds that each of them has beyond the second."""
-        grids = _MS // gcd(self.every_ms, _MS)
-        bases = (self.base_ms + at * self.every_ms for at in range(grids))
-        return {base % _MS: Interval(every_ms=self.every_ms * grids, base_ms=base) for base in bases}
+    @property
+    def fraction_ms(self) -> int:
+        """What the points of a grid of whole seconds have beyond the second."""
+        return self.base_ms % _MS
 
     def mask(self, start_s: int, length_s: int) -> int:
-        """The points in a range as bits, one for each second, of a grid that `by_fraction` gave."""
+        """The points in a range as bits, one for each second; of a grid of whole seconds."""
         every_s = self.every_ms // _MS
         first = (self.base_ms // _MS - start_s) % every_s
         if first >= length_s:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Final
 
 from mainspring.processors.core.timing.blocks import Block, block_at, blocks
-from mainspring.processors.core.timing.bounds import EXCLUDED_DAYS_MAX
+from mainspring.processors.core.timing.bounds import EXCLUDED_DAYS_MAX, EXCLUDED_SPAN_MAX_MS
 from mainspring.processors.core.timing.cron import compile_cron
 from mainspring.processors.core.timing.exclusions import Exclusions
 from mainspring.processors.core.timing.firing import CronFiring, Firing, IntervalFiring
@@ -41,7 +41,7 @@ class Plan:
 
     def next_after(self, after_ms: int) -> int | None:
         """The first instant that is strictly later; None where none will come, or none within a bounded search."""
-        now_ms = max(after_ms, self._first_ms - 1)
+        after_ms = now_ms = max(after_ms, self._first_ms - 1)
         for _ in range(EXCLUDED_DAYS_MAX):
             found = self._next_planned(now_ms)
             if found is None or found > self._last_ms or not self._exclusions.takes(found):
@@ -52,6 +52,8 @@ class Plan:
             if left is not None:
                 return left
             now_ms = end_ms
+            if now_ms - after_ms > EXCLUDED_SPAN_MAX_MS:
+                break
         return None
 
     def span(self, after_ms: int, until_ms: int) -> tuple[int | None, int]:

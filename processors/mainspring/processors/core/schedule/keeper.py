@@ -1,0 +1,183 @@
+"""The schedules of one partition: their rows, and the index of when each has something to decide."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from mainspring.processors.core.due import DueIndex
+from mainspring.processors.core.errors import CoreError
+from mainspring.processors.core.instants import Now
+from mainspring.processors.core.output import Outbox
+from mainspring.processors.core.rules import Rules
+from mainspring.processors.core.schedule.decide_commands import decide_command, reject
+from mainspring.processors.core.schedule.decide_due import complete, decide_backfill, decide_due, due_at_ms
+from mainspring.processors.core.schedule.decide_instances import decide_finished, decide_unprocessable
+from mainspring.processors.core.schedule.draft import Definition, Draft, ScheduleContext
+from mainspring.processors.core.schedule.evolve import NO_PLAN, with_plan
+from mainspring.processors.core.schedule.rows import ScheduleRows
+from mainspring.processors.core.timing import tzdata_version
+from mainspring.schemas.codes import RejectCode
+from mainspring.schemas.common import Cause
+from mainspring.schemas.followups import InstanceFinished
+from mainspring.schemas.records import ScheduleCommand
+from mainspring.schemas.schedule import ScheduleStatus
+from mainspring.schemas.schedule_limits import schedule_of
+from mainspring.schemas.tables import Plan, ScheduleState
+
+__all__ = ["ScheduleKeeper"]
+
+_SCHEDULES_PER_TICK: Final = 250
+"""Schedules that one tick of a partition looks at, and what they fire together: ten thousand schedules of one instant
+become several transactions."""
+
+_FIRES_PER_TURN: Final = 100
+"""Fires of one schedule in a tick, so that one that catches up does not hold up the others."""
+
+
+class ScheduleKeeper:
+    """Implements the part of `PartitionCore` that is about schedules."""
+
+    def __init__(self, rows: ScheduleRows, rules: Rules, outbox: Outbox, timer: Cause) -> None:
+        self._rows = rows
+        self._queues = frozenset(rules.queues)
+        self._outbox = outbox
+        self._timer = timer
+        self._due: DueIndex[None] = DueIndex()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def load(self, states: Iterable[ScheduleState]) -> None:
+        """Rebuilds the index from all rows. What was computed with other time zone data is computed anew, soon."""
+        tzdata = tzdata_version()
+        entries: list[tuple[str, int, None]] = []
+        for state in states:
+            self._count += 1
+            due_ms = state.plan.due_at_ms if state.plan.tzdata == tzdata else 0
+            if due_ms is not None:
+                entries.append((state.schedule_id, due_ms, None))
+        self._due.load(entries)
+
+    def next_at(self) -> int | None:
+        """When the next has something to decide, epoch milliseconds UTC."""
+        return self._due.next_at()
+
+    def apply(self, record: ScheduleCommand | InstanceFinished, cause: Cause, now: Now, next_seq: int) -> bool:
+        """Takes an input; whether it took `next_seq`."""
+        if isinstance(record, InstanceFinished):
+            draft = self._draft(record.schedule_id, cause, now, next_seq)
+            spec = None if draft.state is None else self._rows.schedule_spec(record.schedule_id)
+            decide_finished(draft, spec, record)
+        else:
+            draft = self._draft(schedule_of(record), cause, now, next_seq)
+            decide_command(draft, self._definition_if_any(draft.state), record)
+        is_new = draft.state is not None and draft.spec is not None and draft.state.version == 1
+        try:
+            self._carry_out(draft)
+        except CoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - as for a tick: the command is decided, and what it leaves is paused
+            self._give_up(draft, error)
+        return is_new
+
+    def refuse(self, command: ScheduleCommand, code: RejectCode, message: str, cause: Cause, now: Now) -> None:
+        """Answers a command in which the shell found something wrong."""
+        draft = self._draft(schedule_of(command), cause, now, 0)
+        reject(draft, command, code, message)
+        self._outbox.schedule_events.extend(draft.events)
+
+    def tick(self, now: Now) -> None:
+        """Decides on what is due. Bounded: where more is due, `next_at` stays in the past."""
+        due = self._due.pop_due(now.wall_ms, _SCHEDULES_PER_TICK)
+        room = _SCHEDULES_PER_TICK
+        for taken, (schedule_id, _) in enumerate(due):
+            share = room // (len(due) - taken)
+            room -= self._decide(schedule_id, now, max(1, min(share, _FIRES_PER_TURN)))
+
+    def _decide(self, schedule_id: str, now: Now, room: int) -> int:
+        """What time has brought for one schedule; returns how many messages it sends."""
+        draft = self._draft(schedule_id, self._timer, now, 0)
+        if draft.state is None:
+            return 0
+        try:
+            definition = self._definition(draft.state)
+            if definition is not None:
+                definition.remember(draft.state)
+                decide_due(draft, definition, room)
+                decide_backfill(draft, definition, room)
+            self._carry_out(draft, definition)
+        except CoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - rules that cannot be computed cost their schedule, not the partition
+            draft = self._draft(schedule_id, self._timer, now, 0)
+            self._give_up(draft, error)
+        return len(draft.followups)
+
+    def _give_up(self, draft: Draft, error: Exception) -> None:
+        decide_unprocessable(draft, f"{type(error).__name__}: {error}")
+        self._write(draft, Plan(tzdata=tzdata_version()))
+
+    def _draft(self, schedule_id: str, cause: Cause, now: Now, next_seq: int) -> Draft:
+        context = ScheduleContext(now.wall_ms, cause, self._queues, next_seq)
+        return Draft(schedule_id, self._rows.schedule(schedule_id), context)
+
+    def _definition(self, state: ScheduleState | None) -> Definition | None:
+        spec = None if state is None else self._rows.schedule_spec(state.schedule_id)
+        return None if state is None or spec is None else Definition(spec, state.created_at_ms)
+
+    def _definition_if_any(self, state: ScheduleState | None) -> Definition | None:
+        """The definition, None also where it cannot be computed: it can still be replaced or deleted."""
+        try:
+            return self._definition(state)
+        except CoreError:
+            raise
+        except Exception:  # noqa: BLE001 - whatever is wrong with the rules, their schedule was paused for it
+            return None
+
+    def _carry_out(self, draft: Draft, definition: Definition | None = None) -> None:
+        """Completes what is over, plans what comes next, and writes. `definition`: the one in force, if it is known."""
+        if draft.state is None:
+            self._write(draft, NO_PLAN)
+            return
+        if definition is None or draft.spec is not None:
+            spec = draft.spec or self._rows.schedule_spec(draft.schedule_id)
+            assert spec is not None, draft.schedule_id
+            definition = Definition(spec, draft.state.created_at_ms)
+        complete(draft, definition)
+        self._write(draft, _plan(draft.present, definition))
+
+    def _write(self, draft: Draft, plan: Plan) -> None:
+        rows, schedule_id = self._rows, draft.schedule_id
+        before = rows.schedule(schedule_id)
+        after = None if draft.state is None else with_plan(draft.state, plan)
+        self._count += (after is not None) - (before is not None)
+        if after != before:
+            rows.put_schedule(schedule_id, after)
+        if after is None and before is not None:
+            rows.put_schedule_spec(schedule_id, None)
+        elif draft.spec is not None:
+            rows.put_schedule_spec(schedule_id, draft.spec)
+        self._outbox.schedule_events.extend(draft.events)
+        for job_id, message in draft.followups:
+            self._outbox.followup(job_id, message)
+        if plan.due_at_ms is None or after is None:
+            self._due.discard(schedule_id)
+        else:
+            # Whoever is behind goes to the end of the line, or those that catch up would keep the others waiting.
+            self._due.add(schedule_id, max(plan.due_at_ms, draft.now_ms), None)
+
+
+def _plan(state: ScheduleState, definition: Definition) -> Plan:
+    """The next occurrence; computed only where the cursor, the definition or the time zone data has moved."""
+    plan = state.plan
+    if plan.tzdata != definition.tzdata:
+        following = None
+        if state.status is ScheduleStatus.ACTIVE:
+            following = definition.next_after(state.cursor_ms)
+        plan = Plan(
+            nominal_ms=None if following is None else following.nominal_ms,
+            fire_at_ms=None if following is None else following.fire_at_ms,
+            tzdata=definition.tzdata,
+        )
+    return replace(plan, due_at_ms=due_at_ms(state, definition.spec.overlap, plan.fire_at_ms))

@@ -1,0 +1,28 @@
+"""Recurring schedules: `client.schedules`, and what their definitions are made of."""
+
+from mainspring.client.schedules.awaiting import AsyncSchedules
+from mainspring.client.schedules.blocking import Schedules
+from mainspring.client.schedules.definition import Change, Policies
+from mainspring.client.schedules.info import (
+    AcceptedBackfill,
+    AcceptedChange,
+    PlannedUpdate,
+    ScheduleEntry,
+    ScheduleInfo,
+)
+from mainspring.client.schedules.rules import Cron, Every, When
+
+__all__ = [
+    "AcceptedBackfill",
+    "AcceptedChange",
+    "AsyncSchedules",
+    "Change",
+    "Cron",
+    "Every",
+    "PlannedUpdate",
+    "Policies",
+    "ScheduleEntry",
+    "ScheduleInfo",
+    "Schedules",
+    "When",
+]

@@ -1,0 +1,157 @@
+"""`client.schedules` for callers that await."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Unpack
+
+from mainspring.client.commands import Arguments
+from mainspring.client.core import ClientCore
+from mainspring.client.handle import TIMEOUT_S, AsyncJobHandle
+from mainspring.client.queries import Queries
+from mainspring.client.schedules.core import ScheduleCore
+from mainspring.client.schedules.definition import Policies
+from mainspring.client.schedules.info import (
+    AcceptedBackfill,
+    AcceptedChange,
+    PlannedUpdate,
+    ScheduleEntry,
+    ScheduleInfo,
+)
+from mainspring.client.schedules.rules import Timing
+from mainspring.client.steps import drive_async
+from mainspring.client.wire import Deadline
+from mainspring.jobs.options import JobOptions
+from mainspring.jobs.spec import Submittable
+
+__all__ = ["AsyncSchedules"]
+
+
+class AsyncSchedules:
+    """`Schedules` for asyncio: the same operations, arguments and errors, awaited."""
+
+    def __init__(self, core: ClientCore, queries: Queries) -> None:
+        self._core = ScheduleCore(core, queries)
+
+    async def create(
+        self,
+        schedule_id: str,
+        when: Timing,
+        job: Submittable,
+        args: Arguments = None,
+        *,
+        options: JobOptions | None = None,
+        reason: str = "",
+        timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
+        **policies: Unpack[Policies],
+    ) -> ScheduleInfo:
+        """Have a job fired by the plan from now on; as `Schedules.create`."""
+        steps = self._core.create(schedule_id, when, job, args, options, reason, policies, Deadline(timeout))
+        return await drive_async(steps)
+
+    async def update(
+        self,
+        schedule_id: str,
+        *,
+        when: Timing | None = None,
+        job: Submittable | None = None,
+        args: Arguments = None,
+        options: JobOptions | None = None,
+        expected_version: int | None = None,
+        reason: str = "",
+        timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
+        **policies: Unpack[Policies],
+    ) -> AcceptedChange:
+        """Go on by another definition: what is given replaces what it had, all else stays; as `Schedules.update`."""
+        deadline = Deadline(timeout)
+        plan = await drive_async(self._core.plan_update(schedule_id, when, job, args, options, policies, deadline))
+        return await drive_async(self._core.update(plan, expected_version, reason, deadline))
+
+    async def plan_update(
+        self,
+        schedule_id: str,
+        *,
+        when: Timing | None = None,
+        job: Submittable | None = None,
+        args: Arguments = None,
+        options: JobOptions | None = None,
+        timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
+        **policies: Unpack[Policies],
+    ) -> PlannedUpdate:
+        """What `update` with these arguments would change; as `Schedules.plan_update`."""
+        return await drive_async(
+            self._core.plan_update(schedule_id, when, job, args, options, policies, Deadline(timeout))
+        )
+
+    async def pause(
+        self,
+        schedule_id: str,
+        note: str = "",
+        *,
+        reason: str = "",
+        timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
+    ) -> AcceptedChange:
+        """Fire nothing until it is resumed; as `Schedules.pause`."""
+        return await drive_async(self._core.pause(schedule_id, note, reason, Deadline(timeout)))
+
+    async def resume(
+        self,
+        schedule_id: str,
+        *,
+        reason: str = "",
+        timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
+    ) -> AcceptedChange:
+        """Go on with what is planned from now on; as `Schedules.resume`."""
+        return await drive_async(self._core.resume(schedule_id, reason, Deadline(timeout)))
+
+    async def trigger(
+        self,
+        schedule_id: str,
+        *,
+        reason: str = "",
+        timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
+    ) -> AsyncJobHandle:
+        """Fire one instance now, beside the plan and whatever the policies say; as `Schedules.trigger`."""
+        watch = await drive_async(self._core.trigger(schedule_id, reason, Deadline(timeout)))
+        return AsyncJobHandle(self._core.core, self._core.queries, watch)
+
+    async def backfill(
+        self,
+        schedule_id: str,
+        since: datetime,
+        until: datetime,
+        *,
+        reason: str = "",
+        timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
+    ) -> AcceptedBackfill:
+        """Fire the occurrences of a range in the past; as `Schedules.backfill`."""
+        return await drive_async(self._core.backfill(schedule_id, since, until, reason, Deadline(timeout)))
+
+    async def delete(
+        self,
+        schedule_id: str,
+        *,
+        reason: str = "",
+        timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
+    ) -> AcceptedChange:
+        """End a schedule for good; as `Schedules.delete`."""
+        return await drive_async(self._core.delete(schedule_id, reason, Deadline(timeout)))
+
+    async def get(
+        self,
+        schedule_id: str,
+        *,
+        timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
+        fresh: bool = True,
+    ) -> ScheduleInfo:
+        """All about one schedule; as `Schedules.get`."""
+        return await drive_async(self._core.get(schedule_id, Deadline(timeout), fresh=fresh))
+
+    async def history(
+        self,
+        schedule_id: str,
+        *,
+        since: datetime | None = None,
+        timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
+    ) -> Sequence[ScheduleEntry]:
+        """Every event of a schedule, from the log; as `Schedules.history`."""
+        return await drive_async(self._core.history(schedule_id, since, Deadline(timeout)))

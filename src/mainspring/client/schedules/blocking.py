@@ -1,0 +1,139 @@
+"""`client.schedules` for callers that block."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Unpack
+
+from mainspring.client.commands import Arguments
+from mainspring.client.core import ClientCore
+from mainspring.client.handle import TIMEOUT_S, JobHandle
+from mainspring.client.queries import Queries
+from mainspring.client.schedules.core import ScheduleCore
+from mainspring.client.schedules.definition import Policies
+from mainspring.client.schedules.info import (
+    AcceptedBackfill,
+    AcceptedChange,
+    PlannedUpdate,
+    ScheduleEntry,
+    ScheduleInfo,
+)
+from mainspring.client.schedules.rules import Timing
+from mainspring.client.steps import drive
+from mainspring.client.wire import Deadline
+from mainspring.jobs.options import JobOptions
+from mainspring.jobs.spec import Submittable
+
+__all__ = ["Schedules"]
+
+
+class Schedules:
+    """Recurring schedules, as the log decides on them: every command waits for the scheduler's verdict.
+
+    Each may raise `ScheduleNotFoundError`, `ScheduleRejectedError` (with the code of the refusal), `NotDeliveredError`,
+    `VerdictTimeoutError` and `InvalidScheduleError` (nothing was sent). `timeout` is in seconds; None waits for ever.
+    """
+
+    def __init__(self, core: ClientCore, queries: Queries) -> None:
+        self._core = ScheduleCore(core, queries)
+
+    def create(
+        self,
+        schedule_id: str,
+        when: Timing,
+        job: Submittable,
+        args: Arguments = None,
+        *,
+        options: JobOptions | None = None,
+        reason: str = "",
+        timeout: float | None = TIMEOUT_S,
+        **policies: Unpack[Policies],
+    ) -> ScheduleInfo:
+        """Have a job fired by the plan from now on.
+
+        `when` is `Every(…)`, `Cron(…)`, several of them, or `When(…)`. `job` and `args` are as in `Client.submit`, and
+        `options` the terms of each instance, but for ids and instants. Raises `DuplicateScheduleError`, too.
+        """
+        steps = self._core.create(schedule_id, when, job, args, options, reason, policies, Deadline(timeout))
+        return drive(steps)
+
+    def update(
+        self,
+        schedule_id: str,
+        *,
+        when: Timing | None = None,
+        job: Submittable | None = None,
+        args: Arguments = None,
+        options: JobOptions | None = None,
+        expected_version: int | None = None,
+        reason: str = "",
+        timeout: float | None = TIMEOUT_S,
+        **policies: Unpack[Policies],
+    ) -> AcceptedChange:
+        """Go on by another definition: what is given replaces what it had, all else stays.
+
+        What runs keeps the version it was fired with. The schedule is read first, and `VersionConflictError` is raised
+        if somebody else changes it meanwhile, or it has not `expected_version`. `args` or `options` without a `job`
+        change those of the job it has.
+        """
+        deadline = Deadline(timeout)
+        plan = drive(self._core.plan_update(schedule_id, when, job, args, options, policies, deadline))
+        return drive(self._core.update(plan, expected_version, reason, deadline))
+
+    def plan_update(
+        self,
+        schedule_id: str,
+        *,
+        when: Timing | None = None,
+        job: Submittable | None = None,
+        args: Arguments = None,
+        options: JobOptions | None = None,
+        timeout: float | None = TIMEOUT_S,
+        **policies: Unpack[Policies],
+    ) -> PlannedUpdate:
+        """What `update` with these arguments would change. Nothing is sent."""
+        return drive(self._core.plan_update(schedule_id, when, job, args, options, policies, Deadline(timeout)))
+
+    def pause(
+        self, schedule_id: str, note: str = "", *, reason: str = "", timeout: float | None = TIMEOUT_S
+    ) -> AcceptedChange:
+        """Fire nothing until it is resumed; what runs goes on. `note` is shown with the schedule meanwhile."""
+        return drive(self._core.pause(schedule_id, note, reason, Deadline(timeout)))
+
+    def resume(self, schedule_id: str, *, reason: str = "", timeout: float | None = TIMEOUT_S) -> AcceptedChange:
+        """Go on with what is planned from now on; what was planned meanwhile is recorded as skipped."""
+        return drive(self._core.resume(schedule_id, reason, Deadline(timeout)))
+
+    def trigger(self, schedule_id: str, *, reason: str = "", timeout: float | None = TIMEOUT_S) -> JobHandle:
+        """Fire one instance now, beside the plan and whatever the policies say. Returns the handle of its job."""
+        watch = drive(self._core.trigger(schedule_id, reason, Deadline(timeout)))
+        return JobHandle(self._core.core, self._core.queries, watch)
+
+    def backfill(
+        self,
+        schedule_id: str,
+        since: datetime,
+        until: datetime,
+        *,
+        reason: str = "",
+        timeout: float | None = TIMEOUT_S,
+    ) -> AcceptedBackfill:
+        """Fire the occurrences of the past from `since` to `until` (both included), by the definition in force.
+
+        They are fired one after the other, or together with `allow_all`. One that was fired before is left out, and its
+        job id is refused: nothing runs twice. Returns when the range is accepted.
+        """
+        return drive(self._core.backfill(schedule_id, since, until, reason, Deadline(timeout)))
+
+    def delete(self, schedule_id: str, *, reason: str = "", timeout: float | None = TIMEOUT_S) -> AcceptedChange:
+        """End a schedule for good; its instances run on, its history stays in the log."""
+        return drive(self._core.delete(schedule_id, reason, Deadline(timeout)))
+
+    def get(self, schedule_id: str, *, timeout: float | None = TIMEOUT_S, fresh: bool = True) -> ScheduleInfo:
+        """All about one schedule. `fresh` waits until this client's own commands are decided."""
+        return drive(self._core.get(schedule_id, Deadline(timeout), fresh=fresh))
+
+    def history(
+        self, schedule_id: str, *, since: datetime | None = None, timeout: float | None = TIMEOUT_S
+    ) -> Sequence[ScheduleEntry]:
+        """Every event of a schedule, refused commands included, from the log: about a microsecond per event in it."""
+        return drive(self._core.history(schedule_id, since, Deadline(timeout)))

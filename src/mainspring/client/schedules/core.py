@@ -1,0 +1,215 @@
+"""What a client does about schedules, whether its caller blocks or awaits: the operations, as steps."""
+
+import time
+from datetime import datetime
+from typing import Any, cast
+
+from mainspring.client.commands import Arguments
+from mainspring.client.core import ClientCore
+from mainspring.client.errors import InvalidScheduleError, NotDeliveredError, ScheduleNotFoundError
+from mainspring.client.info import epoch_ms
+from mainspring.client.queries import Queries
+from mainspring.client.schedules.definition import Policies, changes_between, define, redefine
+from mainspring.client.schedules.info import (
+    AcceptedBackfill,
+    AcceptedChange,
+    PlannedUpdate,
+    ScheduleEntry,
+    ScheduleInfo,
+    utc,
+)
+from mainspring.client.schedules.rules import Timing
+from mainspring.client.schedules.values import instant_ms
+from mainspring.client.steps import Steps
+from mainspring.client.watch import Start, Watch
+from mainspring.client.wire import Deadline
+from mainspring.jobs.errors import InvalidJobError
+from mainspring.jobs.options import JobOptions
+from mainspring.jobs.spec import Submittable
+from mainspring.schemas.commands import (
+    BackfillSchedule,
+    CreateSchedule,
+    DeleteSchedule,
+    PauseSchedule,
+    ResumeSchedule,
+    TriggerSchedule,
+    UpdateSchedule,
+)
+from mainspring.schemas.records import SCHEDULE_EVENT_TYPES, ScheduleCommand, ScheduleEvent
+from mainspring.schemas.schedule import ScheduleSpec
+from mainspring.schemas.schedule_events import BackfillAccepted, OccurrenceFired, ScheduleCreated
+from mainspring.schemas.schedule_limits import check_schedule_id, schedule_of
+
+__all__ = ["ScheduleCore"]
+
+_SEND_AGAIN = "Ask for the schedule, and send it again if it is as it was."
+
+
+class ScheduleCore:
+    """The operations. Safe to share between threads, as the client that they belong to."""
+
+    def __init__(self, core: ClientCore, queries: Queries) -> None:
+        self.core = core
+        self.queries = queries
+
+    def create(
+        self,
+        schedule_id: str,
+        when: Timing,
+        job: Submittable,
+        args: Arguments,
+        options: JobOptions | None,
+        reason: str,
+        policies: Policies,
+        deadline: Deadline,
+    ) -> Steps[ScheduleInfo]:
+        """Returns the schedule as it was accepted."""
+        codec = self.core.config.payloads
+        spec = define(_checked_id(schedule_id), when, job, args, options, codec, policies)
+        command = self._about(CreateSchedule, reason, spec=_checked(spec))
+        event = yield from self._decided(command, deadline)
+        info = ScheduleInfo.of_events([cast(ScheduleCreated, event)])
+        assert info is not None, event  # the fold of a ScheduleCreated is a schedule
+        return info
+
+    def plan_update(
+        self,
+        schedule_id: str,
+        when: Timing | None,
+        job: Submittable | None,
+        args: Arguments,
+        options: JobOptions | None,
+        policies: Policies,
+        deadline: Deadline,
+    ) -> Steps[PlannedUpdate]:
+        """Reads the schedule and returns what would become of it. Raises `ScheduleNotFoundError`."""
+        before = yield from self.get(schedule_id, deadline, fresh=True)
+        after = redefine(
+            before.definition,
+            when=when,
+            job=job,
+            args=args,
+            options=options,
+            codec=self.core.config.payloads,
+            policies=policies,
+        )
+        changes = changes_between(before.definition, after)
+        return PlannedUpdate(before=before, after=_checked(after), changes=changes)
+
+    def update(
+        self, plan: PlannedUpdate, expected_version: int | None, reason: str, deadline: Deadline
+    ) -> Steps[AcceptedChange]:
+        """Puts the new definition in force, unless somebody else has changed the schedule since it was read."""
+        version = plan.before.version if expected_version is None else expected_version
+        command = self._about(UpdateSchedule, reason, spec=plan.after, expected_version=version)
+        return _change((yield from self._decided(command, deadline)))
+
+    def pause(self, schedule_id: str, note: str, reason: str, deadline: Deadline) -> Steps[AcceptedChange]:
+        """Returns when nothing more is fired."""
+        command = self._about(PauseSchedule, reason, schedule_id=schedule_id, note=note)
+        return _change((yield from self._decided(command, deadline)))
+
+    def resume(self, schedule_id: str, reason: str, deadline: Deadline) -> Steps[AcceptedChange]:
+        """Returns when it fires again."""
+        command = self._about(ResumeSchedule, reason, schedule_id=schedule_id)
+        return _change((yield from self._decided(command, deadline)))
+
+    def delete(self, schedule_id: str, reason: str, deadline: Deadline) -> Steps[AcceptedChange]:
+        """Returns when there is no such schedule any more."""
+        command = self._about(DeleteSchedule, reason, schedule_id=schedule_id)
+        return _change((yield from self._decided(command, deadline)))
+
+    def trigger(self, schedule_id: str, reason: str, deadline: Deadline) -> Steps[Watch]:
+        """Returns the job that was fired."""
+        command = self._about(TriggerSchedule, reason, schedule_id=schedule_id)
+        wire = self.core.wire
+        starts = yield from wire.starts()
+        event = cast(OccurrenceFired, (yield from self._decided(command, deadline)))
+        partition = wire.partition_of(event.job_id)
+        # All that concerns the job comes after the command that fired it.
+        watch = Watch(event.job_id, partition, starts[partition], None)
+        wire.tail.register(watch, fresh=False)
+        return watch
+
+    def backfill(
+        self, schedule_id: str, since: datetime, until: datetime, reason: str, deadline: Deadline
+    ) -> Steps[AcceptedBackfill]:
+        """Returns when it is accepted; the occurrences are fired one after the other."""
+        span = {"from_ms": instant_ms("since", since), "until_ms": instant_ms("until", until)}
+        command = self._about(BackfillSchedule, reason, schedule_id=schedule_id, **span)
+        event = cast(BackfillAccepted, (yield from self._decided(command, deadline)))
+        return AcceptedBackfill(
+            schedule_id=event.schedule_id,
+            revision=event.revision,
+            decided_at=utc(event.decided_at_ms),
+            command_id=event.command_id,
+            count=event.count,
+        )
+
+    def get(self, schedule_id: str, deadline: Deadline, *, fresh: bool) -> Steps[ScheduleInfo]:
+        """The schedule by the log. Raises `ScheduleNotFoundError`."""
+        self.core.wire.check_usable()
+        partition = self.core.wire.partition_of(_checked_id(schedule_id))
+        if fresh:
+            yield from self.core.own_commands_decided([partition], deadline)
+        entries = yield from self.history(schedule_id, None, deadline)
+        info = ScheduleInfo.of_events(entry.event for entry in entries)
+        if info is None:
+            raise ScheduleNotFoundError(schedule_id, "the log")
+        return info
+
+    def history(self, schedule_id: str, since: datetime | None, deadline: Deadline) -> Steps[list[ScheduleEntry]]:
+        """Every event of the schedule, refusals included, out of the log."""
+        wire = self.core.wire
+        wire.check_usable()
+        partition = wire.partition_of(_checked_id(schedule_id))
+        start = wire.hint(schedule_id) if since is None else Start(time_ms=epoch_ms(since))
+        events, _ = yield from wire.scan(partition, schedule_id.encode(), start, deadline)
+        return [
+            ScheduleEntry(partition, offset, cast(ScheduleEvent, event))
+            for event, offset in events
+            if type(event) in SCHEDULE_EVENT_TYPES
+        ]
+
+    def _about(self, kind: type[Any], reason: str, **fields: Any) -> Any:
+        self.core.wire.check_usable()
+        return self.core.maker.about_schedule(kind, reason, **fields)
+
+    def _decided(self, command: ScheduleCommand, deadline: Deadline) -> Steps[ScheduleEvent]:
+        """Sends the command and returns the event that accepts it. Raises what a refusal says."""
+        wire, schedule_id = self.core.wire, schedule_of(command)
+        try:
+            envelope = self.core.maker.envelope(command)
+        except InvalidJobError as error:
+            raise InvalidScheduleError(error.code, error.field, error.message) from error
+        starts = yield from wire.starts()
+        watch = wire.watch_schedule(schedule_id, command.command_id, starts)
+        try:
+            yield from wire.send(envelope)
+        except NotDeliveredError as error:
+            raise NotDeliveredError((schedule_id,), error.cause, _SEND_AGAIN) from error
+        wire.last[watch.partition] = watch
+        verdict = yield from self.core.verdict(watch, deadline)
+        assert verdict is not None, command  # only a submit can be adopted
+        return cast(ScheduleEvent, verdict.event)
+
+
+def _checked_id(schedule_id: str) -> str:
+    problem = check_schedule_id(schedule_id)
+    if problem is not None:
+        raise InvalidScheduleError(problem.code, problem.field, problem.message)
+    return schedule_id
+
+
+def _checked(spec: ScheduleSpec) -> ScheduleSpec:
+    """The definition, if its rules mean something: what the scheduler would say to them is said before it is asked."""
+    from mainspring.processors.core.timing import check_timing
+
+    problem = check_timing(spec.timing, created_ms=time.time_ns() // 1_000_000)
+    if problem is not None:
+        raise InvalidScheduleError(problem.code, problem.field, problem.message)
+    return spec
+
+
+def _change(event: ScheduleEvent) -> AcceptedChange:
+    return AcceptedChange(schedule_id=event.schedule_id, revision=event.revision, decided_at=utc(event.decided_at_ms))

@@ -1,0 +1,113 @@
+"""What must not stop a partition: rules that cannot be computed, time zone data that has changed, poison."""
+
+from dataclasses import replace
+
+import pytest
+
+from mainspring.schemas.codes import PauseCode, RejectCode
+from mainspring.schemas.commands import PauseSchedule, SubmitJob
+from mainspring.schemas.common import Cause, CauseSource
+from mainspring.schemas.events import CommandRejected
+from mainspring.schemas.followups import InstanceFinished
+from mainspring.schemas.schedule import CronRule, ScheduleStatus, ScheduleTiming
+from mainspring.schemas.schedule_events import InstanceEnded, ScheduleCommandRejected, SchedulePaused
+from tests.core.schedule.site import HOUR, ID, MINUTE, Site, definition, every, minute
+from tests.core.spec import NOON
+
+
+@pytest.fixture
+def broken() -> Site:
+    """A schedule in a zone that this version of the time zone data no longer knows."""
+    site = Site().create().create(definition(schedule_id="sound"))
+    timing = ScheduleTiming(rules=(CronRule(expression="* * * * *"),), timezone="Atlantis/Capital")
+    site.schedules.specs[ID] = definition(timing)
+    site.schedules.states[ID] = replace(site.state(), plan=replace(site.state().plan, tzdata="of old"))
+    return site.taken_over()
+
+
+def test_a_schedule_that_cannot_be_computed_is_paused_with_the_reason_and_the_others_go_on(broken: Site) -> None:
+    broken.later(MINUTE).until_idle()
+
+    (paused,) = (each for each in broken.events if isinstance(each, SchedulePaused))
+    assert paused.pause_code == PauseCode.UNPROCESSABLE
+    assert "Atlantis/Capital" in paused.reason
+    assert broken.fired() == ["sound@2026-01-01T12:01:00Z"]
+    assert broken.state().plan.due_at_ms is None
+
+
+def test_a_schedule_that_cannot_be_computed_can_be_given_another_definition_or_deleted(broken: Site) -> None:
+    broken.later(MINUTE).until_idle()
+    assert broken.trigger().refusal() == RejectCode.UNPROCESSABLE
+
+    broken.update(definition())
+
+    assert broken.state().version == 2
+    broken.resume().later(MINUTE)
+    assert minute(2) in broken.fired()
+    broken.assert_row_is_fold()
+
+
+def test_a_schedule_that_cannot_be_computed_can_be_deleted(broken: Site) -> None:
+    broken.later(MINUTE).until_idle().delete()
+
+    assert set(broken.schedules.states) == {"sound"}
+
+
+def test_other_time_zone_data_is_taken_up_after_a_restart_without_an_event() -> None:
+    site = Site().create(definition(every(HOUR)))
+    right = site.state().plan
+    stale = replace(right, fire_at_ms=NOON + 5 * HOUR, due_at_ms=NOON + 5 * HOUR, tzdata="of old")
+    site.schedules.states[ID] = replace(site.state(), plan=stale)
+    events = len(site.events)
+
+    site.taken_over().tick()
+
+    assert site.state().plan == right
+    assert len(site.events) == events
+
+
+def test_a_submit_that_is_poison_is_told_to_its_schedule() -> None:
+    site = Site().create()
+    site.held = []
+    site.later(MINUTE)
+    ((_, submit),) = site.held
+    site.held = None
+
+    assert isinstance(submit, SubmitJob)
+    cause = Cause(source=CauseSource.FOLLOWUPS, partition=0, offset=9)
+    site.core.refuse_fired(submit, "cannot be applied", cause, site.now)
+    site.last = []
+    site._settle()
+
+    (rejected,) = site.job_events
+    assert isinstance(rejected, CommandRejected)
+    assert rejected.reject_code == RejectCode.UNPROCESSABLE
+    assert site.event(InstanceEnded).outcome == "REFUSED"
+    assert site.state().active == ()
+
+
+def test_a_command_in_which_the_shell_found_something_wrong_is_answered() -> None:
+    site = Site().create()
+    pause = PauseSchedule(schedule_id=ID, command_id="pause", actor="ada", requested_at_ms=NOON)
+    cause = Cause(source=CauseSource.COMMANDS, partition=0, offset=9)
+
+    site.core.refuse(pause, RejectCode.BAD_KEY, "another key", cause, site.now)
+
+    (refused,) = site.core.drain().schedule_events
+    assert isinstance(refused, ScheduleCommandRejected)
+    assert (refused.reject_code, refused.revision, refused.status) == ("BAD_KEY", 1, ScheduleStatus.ACTIVE.name)
+
+
+def test_news_of_an_instance_of_nobody_changes_nothing() -> None:
+    site = Site().create()
+    news = InstanceFinished(
+        schedule_id=ID,
+        job_id=minute(1),
+        submit_command_id=f"{minute(1)}#x",
+        outcome="COMPLETED",
+        detail="",
+        finished_at_ms=NOON,
+    )
+
+    for each in (news, replace(news, schedule_id="nobody"), replace(news, submit_command_id="")):
+        assert site.apply(each, CauseSource.FOLLOWUPS).last == []

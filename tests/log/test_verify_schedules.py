@@ -1,0 +1,157 @@
+"""The auditor knows schedules: a right log passes, and each fault that is seeded is found."""
+
+from collections.abc import Callable
+
+import pytest
+
+from mainspring.log import history, state_at
+from mainspring.log.verify import Check, verify
+from mainspring.log.verify.report import VerifyReport
+from mainspring.schemas import (
+    BackfillSchedule,
+    CatchUp,
+    Cause,
+    CauseSource,
+    DeleteSchedule,
+    InstanceEnded,
+    JobSpec,
+    OccurrenceFired,
+    OccurrencesSkipped,
+    Overlap,
+    PauseSchedule,
+    ResumeSchedule,
+    ScheduleCreated,
+    SchedulePaused,
+    ScheduleResumed,
+    SubmitJob,
+    TriggerSchedule,
+    UpdateSchedule,
+)
+from tests.log.schedule_log import MINUTE, ScheduleLog, definition
+from tests.support.synthetic_log import START_MS
+
+HOUR = 60 * MINUTE
+
+
+def audited(log: ScheduleLog) -> VerifyReport:
+    return verify(log.log, log.codec)
+
+
+def life() -> ScheduleLog:
+    """A schedule that fires, waits, catches up, is paused, changed, triggered and backfilled."""
+    log = ScheduleLog().create().later(MINUTE)
+    log.run(log.events(OccurrenceFired)[-1].job_id).later(MINUTE)
+    log.later(3 * MINUTE)
+    log.run(log.events(OccurrenceFired)[-1].job_id).later(MINUTE)
+    log.run(log.events(OccurrenceFired)[-1].job_id).later(10 * MINUTE + 5_000)
+    log.run(log.events(OccurrenceFired)[-1].job_id)
+    log.command(PauseSchedule, note="later").later(4 * MINUTE).command(ResumeSchedule).later(MINUTE)
+    log.run(log.events(OccurrenceFired)[-1].job_id)
+    log.command(UpdateSchedule, spec=definition(every_ms=2 * MINUTE, overlap=Overlap.REPLACE_OTHER))
+    log.later(2 * MINUTE).later(2 * MINUTE).command(TriggerSchedule)
+    return log.later(2 * MINUTE)
+
+
+def test_a_life_of_a_schedule_passes_and_is_counted() -> None:
+    report = audited(life())
+
+    assert report.findings == ()
+    assert report.schedules == 1
+    assert report.events["OccurrenceFired"] > 5
+    assert {"COALESCED", "OVERLAP", "PAUSED"} <= {each.outcome for each in life().events(OccurrencesSkipped)}
+
+
+@pytest.mark.parametrize("overlap", list(Overlap))
+@pytest.mark.parametrize("catch_up", list(CatchUp))
+def test_every_policy_leaves_a_log_that_passes(overlap: Overlap, catch_up: CatchUp) -> None:
+    log = ScheduleLog().create(overlap=overlap, catch_up=catch_up, buffer_max=2, catch_up_window_ms=5 * MINUTE)
+    for step_ms in (MINUTE, MINUTE, 7 * MINUTE, 3 * HOUR, 30_000, 30_000):
+        log.later(step_ms)
+        unfinished = [
+            each.job_id
+            for each in log.events(OccurrenceFired)
+            if (state := log.state(each.job_id)) is not None and not state.status.is_terminal
+        ]
+        if unfinished:
+            log.run(unfinished[0]).later(0)
+    log.command(BackfillSchedule, from_ms=START_MS - HOUR, until_ms=START_MS - HOUR + 3 * MINUTE).later(0)
+    log.command(DeleteSchedule)
+
+    assert audited(log).findings == ()
+
+
+def _lose_a_fire(log: ScheduleLog) -> None:
+    fired = log.events(OccurrenceFired)[1]
+    log.edit(OccurrenceFired, 1, nominal_ms=fired.nominal_ms + MINUTE, job_id="report@2027-01-15T08:03:00Z")
+
+
+FAULTS: list[tuple[str, Callable[[ScheduleLog], None], Check]] = [
+    ("an event is missing", lambda log: log.drop(OccurrenceFired, 1), Check.REVISION_GAP),
+    ("another occurrence was fired than planned", _lose_a_fire, Check.LEDGER),
+    ("a job of another time", lambda log: log.edit(OccurrenceFired, 1, job_id="report@x"), Check.LEDGER),
+    ("a count that is not the plan's", lambda log: log.edit(OccurrencesSkipped, count=99), Check.LEDGER),
+    ("a wrong version", lambda log: log.edit(OccurrenceFired, 0, version=7), Check.LEDGER),
+    ("fired before its time", lambda log: log.edit(OccurrenceFired, 0, decided_at_ms=START_MS + 5), Check.LEDGER),
+    ("a schedule that was never created", lambda log: log.drop(ScheduleCreated), Check.ORPHAN_EVENT),
+    ("resumed without a pause", lambda log: log.drop(SchedulePaused), Check.ILLEGAL_TRANSITION),
+    (
+        "a cause that is not there",
+        lambda log: log.edit(ScheduleResumed, cause=Cause(source=CauseSource.COMMANDS, partition=0, offset=999)),
+        Check.CAUSE_ABSENT,
+    ),
+    (
+        "a cause that is about something else",
+        lambda log: log.edit(InstanceEnded, cause=Cause(source=CauseSource.FOLLOWUPS, partition=0, offset=0)),
+        Check.CAUSE_FOREIGN,
+    ),
+    (
+        "an input that was decided twice",
+        lambda log: log.edit(SchedulePaused, cause=Cause(source=CauseSource.COMMANDS, partition=0, offset=0)),
+        Check.DECIDED_TWICE,
+    ),
+    ("a row that is not the fold", lambda log: log.edit_row(runs=77), Check.TABLE_DIFFERS),
+]
+
+
+@pytest.mark.parametrize(("damage", "check"), [each[1:] for each in FAULTS], ids=[each[0] for each in FAULTS])
+def test_a_fault_is_found(damage: Callable[[ScheduleLog], None], check: Check) -> None:
+    log = life()
+    damage(log)
+
+    assert check in {each.check for each in audited(log).findings}
+
+
+def test_a_schedule_and_a_job_of_the_same_name_are_two() -> None:
+    log = life().command(SubmitJob, spec=JobSpec(job_id="report", name="work"))
+
+    log.command(PauseSchedule).command(PauseSchedule).run("report")
+
+    report = audited(log)
+    assert report.findings == ()
+    assert (report.events["JobSubmitted"], report.events["ScheduleCommandRejected"]) == (
+        report.events["OccurrenceFired"] + 1,
+        1,
+    )
+
+
+def test_the_history_of_a_schedule_tells_what_was_asked_and_decided_and_what_its_instances_told() -> None:
+    log = ScheduleLog().create().later(MINUTE)
+    log.run(log.events(OccurrenceFired)[-1].job_id).command(PauseSchedule)
+
+    told = [each.type for each in history(log.log, log.codec, "report")]
+
+    assert told == [
+        "CreateSchedule",
+        "ScheduleCreated",
+        "OccurrenceFired",
+        "InstanceFinished",
+        "InstanceEnded",
+        "PauseSchedule",
+        "SchedulePaused",
+    ]
+
+
+def test_the_state_at_a_time_counts_jobs_and_passes_schedules_over() -> None:
+    log = life()
+
+    assert state_at(log.log, log.codec, log.now_ms).jobs == len(log.events(OccurrenceFired))
