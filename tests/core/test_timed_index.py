@@ -1,4 +1,4 @@
-"""The windowed indexes against plain lists: whatever the window, the table and the transactions, the order is the same."""
+"""The windowed indexes against plain lists: the order is the same for any window, table and transactions."""
 
 from collections.abc import Sequence
 

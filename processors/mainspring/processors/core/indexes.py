@@ -117,7 +117,7 @@ class JobIndexes:
     def not_ready(self) -> int:
         """Jobs that are not due yet, or parked."""
         ready = sum(len(queue.ready) for queue in self.queues.values())
-        return len(self.waiting) + len(self._unfiled) - ready
+        return max(0, len(self.waiting) + len(self._unfiled) - ready)
 
     def load(self, states: Iterable[JobState], now: Now) -> None:
         """Builds all indexes from rows: fresh leases, and windows of the starting size around what is in flight.
@@ -205,7 +205,16 @@ class JobIndexes:
     def take_due(self, now_ms: int, limit: int) -> None:
         """Takes jobs whose time has come to the lanes of their queues."""
         for _, (queue, _, job) in self.waiting.pop_due(now_ms, limit):
-            self.queue(queue).ready.add(job)
+            ready = self.queue(queue).ready
+            other = ready.find(job.job_id)
+            if other is not None:
+                # Two entries of one job: one of them is not true.
+                state = self._state_of(job.job_id)
+                is_true = state is not None and waits_until(state) == job.at_ms
+                self.waiting.remove(time_key(other if is_true else job))
+                if not is_true:
+                    continue
+            ready.add(job)
 
     def drain(self) -> list[IndexRow]:
         """What the open transaction has changed in the table, to be written together with its rows."""

@@ -229,6 +229,10 @@ class ReadyQueue:
         """The jobs in memory."""
         return iter(self._live)
 
+    def find(self, job_id: str) -> ReadyJob | None:
+        """The job, where it is in memory."""
+        return self._live.get(job_id)
+
     def add(self, job: ReadyJob) -> None:
         """Puts the job in its place. One that is in memory already is moved there."""
         before = self._live.get(job.job_id)

@@ -64,7 +64,8 @@ class TimedIndex(Generic[T]):
 
     def __len__(self) -> int:
         """Entries that have not been removed, taken ones included."""
-        return self._count
+        # Entries that were not true may have been removed beyond what had been counted.
+        return max(0, self._count)
 
     @property
     def in_memory(self) -> int:

@@ -25,7 +25,7 @@ _META = b"\xff\xff\xff\xffmeta"
 """Leads the rows that tell how far each partition is; no partition has this number."""
 
 _META_HEAD = Struct(">qq")
-_CACHE_BYTES = 32 << 20
+_CACHE_BYTES = 64 << 20
 _WRITE_BUFFER_BYTES = 16 << 20
 
 
@@ -236,5 +236,8 @@ def _options() -> Options:
     blocks = BlockBasedOptions()
     blocks.set_block_cache(Cache(_CACHE_BYTES))
     blocks.set_bloom_filter(10, False)  # noqa: FBT003 - as above
+    # In the cache, and so bounded: beside ten million jobs they would be a hundred megabytes.
+    blocks.set_cache_index_and_filter_blocks(True)
+    blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
     options.set_block_based_table_factory(blocks)
     return options
