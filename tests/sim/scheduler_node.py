@@ -94,7 +94,7 @@ class SchedulerNode(Node):
                 rules=self._rules,
                 recorded_by=transactional_id,
                 cache_rows=64,
-                window_jobs=64,
+                window_jobs=1,
             ),
             kafka=kafka,
             tables=tables,
