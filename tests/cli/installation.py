@@ -2,13 +2,14 @@
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -16,6 +17,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from tests.cli.conftest import Cli, Ran
 
@@ -125,6 +127,40 @@ def service(config: Path, *arguments: str) -> Iterator[Service]:
             reader.join()
         if process.stderr is not None:
             process.stderr.close()
+
+
+@contextmanager
+def installation(kafka: str, directory: Path) -> Iterator[Site]:
+    """Topics, a scheduler, a worker with the sample jobs, and a projector."""
+    prefix = f"cli{secrets.token_hex(5)}."
+    config = directory / "mainspring.toml"
+    config.write_text(
+        f'[kafka]\nbootstrap = "{kafka}"\n'
+        f'[topics]\nprefix = "{prefix}"\npartitions = 3\nwork_partitions = 2\n'
+        f'[view]\nurl = "sqlite:///{directory}/view.db"\n'
+        '[log]\nformat = "json"\n',
+        encoding="utf-8",
+    )
+    with ExitStack() as stack:
+        stack.callback(_delete_topics, kafka, prefix)
+        made = run_apart(config, "topics", "apply")
+        assert made.code == 0, made.err
+        roles = {
+            "scheduler": ("scheduler",),
+            "worker": ("worker", "--app", "mainspring.cli.sample:app", "--slots", "4"),
+            "projector": ("projector",),
+        }
+        services = {role: stack.enter_context(service(config, *words)) for role, words in roles.items()}
+        for running in services.values():
+            running.wait_until_ready()
+        yield Site(config=config, services=services)
+
+
+def _delete_topics(bootstrap: str, prefix: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    names = [name for name in admin.list_topics(timeout=30).topics if name.startswith(prefix)]
+    for deletion in admin.delete_topics(names, operation_timeout=30).values():
+        deletion.result()
 
 
 def _address(process: "subprocess.Popen[str]", lines: list[str]) -> str:

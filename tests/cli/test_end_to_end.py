@@ -5,15 +5,14 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from mainspring.cli.errors import ExitCode
 from tests.cli.conftest import Cli, Ran
-from tests.cli.installation import Installation, Site, run_apart, service
+from tests.cli.installation import Installation, Site, installation
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
 
@@ -42,42 +41,14 @@ DETAIL_KEYS = JOB_KEYS | {
 @pytest.fixture(scope="module")
 def site(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Topics, a scheduler, a worker with the sample jobs, and a projector."""
-    directory = tmp_path_factory.mktemp("installation")
-    prefix = f"cli{secrets.token_hex(5)}."
-    config = directory / "mainspring.toml"
-    config.write_text(
-        f'[kafka]\nbootstrap = "{kafka}"\n'
-        f'[topics]\nprefix = "{prefix}"\npartitions = 3\nwork_partitions = 2\n'
-        f'[view]\nurl = "sqlite:///{directory}/view.db"\n'
-        '[log]\nformat = "json"\n',
-        encoding="utf-8",
-    )
-    with ExitStack() as stack:
-        stack.callback(_delete_topics, kafka, prefix)
-        made = run_apart(config, "topics", "apply")
-        assert made.code == 0, made.err
-        roles = {
-            "scheduler": ("scheduler",),
-            "worker": ("worker", "--app", "mainspring.cli.sample:app", "--slots", "4"),
-            "projector": ("projector",),
-        }
-        services = {role: stack.enter_context(service(config, *words)) for role, words in roles.items()}
-        for running in services.values():
-            running.wait_until_ready()
-        yield Site(config=config, services=services)
+    with installation(kafka, tmp_path_factory.mktemp("installation")) as made:
+        yield made
 
 
 @pytest.fixture
 def installed(site: Site, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Installation:
     """Runs commands in this process with the settings of the installation."""
     return Installation(site=site, cli=cli, monkeypatch=monkeypatch)
-
-
-def _delete_topics(bootstrap: str, prefix: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    names = [name for name in admin.list_topics(timeout=30).topics if name.startswith(prefix)]
-    for deletion in admin.delete_topics(names, operation_timeout=30).values():
-        deletion.result()
 
 
 def submitted(installed: Installation, *arguments: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Self
 from confluent_kafka import Consumer, TopicPartition
 
 from mainspring.schemas import (
+    SCHEDULE_EVENT_TYPES,
     Codec,
     JobCancelled,
     JobCompleted,
@@ -27,10 +28,11 @@ _ENDS_A_RUN = (*TERMINAL, JobRetryScheduled)
 
 
 class Board:
-    """Every event, by job and by kind."""
+    """Every event, by kind, and by job or schedule."""
 
     def __init__(self, connection: Connection, topology: Topology) -> None:
         self.lives: dict[str, list[Any]] = defaultdict(list)
+        self.schedules: dict[str, list[Any]] = defaultdict(list)
         self.kinds: dict[type, list[Any]] = defaultdict(list)
         self.running: dict[str, JobStarted] = {}
         self.unreadable = 0
@@ -126,8 +128,11 @@ class Board:
                 self.unreadable += 1
         with self._changed:
             for event in events:
-                self.lives[event.job_id].append(event)
                 self.kinds[type(event)].append(event)
+                if type(event) in SCHEDULE_EVENT_TYPES:
+                    self.schedules[event.schedule_id].append(event)
+                    continue
+                self.lives[event.job_id].append(event)
                 if isinstance(event, JobStarted):
                     self.running[event.job_id] = event
                 elif isinstance(event, _ENDS_A_RUN):

@@ -1,8 +1,6 @@
 """A load of jobs under a dozen faults, each at a moment that was seen to be bad, and what must hold at the end."""
 
 import itertools
-import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,9 +10,9 @@ from mainspring.jobs import JobOptions
 from mainspring.processors.projector.view import View
 from mainspring.schemas import JobCompleted, JobStarted
 from tests.proof import jobs
-from tests.proof.ledger import AttemptKey, Ledger
-from tests.proof.scheduler_process import POINTS
-from tests.proof.site import Member, Site, names
+from tests.proof.faults import Faults
+from tests.proof.ledger import Ledger
+from tests.proof.site import names
 
 JOBS = 20_000
 FAULTS = 12
@@ -22,17 +20,13 @@ PART = JOBS // (FAULTS + 2)
 """Jobs that are submitted before each fault."""
 _NAPS, _BLOCKS, _CRUNCHES = 450, 550, 24
 _MIN_S, _MAX_S = 0.2, 1.0
-_VOID_AFTER_S = 30.0
 
 
 @dataclass(slots=True)
-class Storm:
+class Storm(Faults):
     """One run: the site, what was submitted, what was done to it."""
 
-    site: Site
     ids: list[str] = field(default_factory=list)
-    with_transaction_open: int = 0
-    with_attempts_running: int = 0
     _unsent: list[tuple[str, Submission]] = field(default_factory=list)
 
     def begin(self) -> None:
@@ -64,36 +58,6 @@ class Storm:
     def _submit(self, count: int) -> None:
         part, self._unsent = self._unsent[:count], self._unsent[count:]
         self.site.client.submit_many([submission for _, submission in part])
-
-    def hold(self, scheduler: Member, fault: int) -> str:
-        """Lets a scheduler stand still with a transaction open; what it says of it."""
-        point = POINTS[fault % len(POINTS)]
-        scheduler.order(f"hold {point}")
-        said = scheduler.answer()
-        opened, _, rest = said.partition(" ")
-        assert opened == "open", f"{scheduler.name} said {said!r} instead of standing still: {scheduler.tail()}"
-        self.with_transaction_open += 1
-        return rest
-
-    def stop_while_running(self, workers: Sequence[Member], kind: str = "") -> tuple[Member, set[AttemptKey]]:
-        """Stops the worker that seems to run most attempts of a kind, once it is seen to run one; what it runs then."""
-        deadline_s = time.monotonic() + _VOID_AFTER_S
-        by_name = {worker.name: worker for worker in workers}
-        while time.monotonic() < deadline_s:
-            running = list(self.site.board.running.values())
-            busy = Counter(event.worker_id for event in running if event.job_id.startswith(kind))
-            if not busy:
-                self.site.board.wait()
-                continue
-            victim = by_name[busy.most_common(1)[0][0]]
-            victim.stop()
-            # It stands still: what has begun and not ended there is really under way.
-            found = self.site.ledger().running_in(victim.pid)
-            if any(job_id.startswith(kind) for job_id, _ in found):
-                self.with_attempts_running += 1
-                return victim, found
-            victim.go_on()
-        raise AssertionError(f"void: no worker ran a job of kind {kind!r} within {_VOID_AFTER_S:g} s")
 
     def finish(self) -> Ledger:
         """Submits the rest, until everything has completed and the view has seen it; what the handlers have done."""

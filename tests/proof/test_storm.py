@@ -80,7 +80,7 @@ def test_twenty_thousand_jobs_complete_through_twelve_pauses_and_late_results_ar
     for fault in range(FAULTS):
         storm.next_part()
         if fault % 2 == 0:
-            be_away(storm, schedulers[fault // 2 % 2], fault // 2)
+            storm.be_away(schedulers[fault // 2 % 2], fault // 2)
         else:
             late |= run_late(storm, workers)
     ledger = storm.finish()
@@ -96,21 +96,6 @@ def test_twenty_thousand_jobs_complete_through_twelve_pauses_and_late_results_ar
         f"{JOBS} jobs, {FAULTS} SIGSTOP past session and lease: 0 lost; {len(late)} attempts ran on unseen, each had "
         f"its late report refused; side effects begun more than once by {len(ledger.duplicates())} jobs"
     )
-
-
-def be_away(storm: Storm, scheduler: Member, fault: int) -> None:
-    """A scheduler stands still in the middle of a transaction until others have its partitions, then goes on."""
-    site = storm.site
-    partitions = [int(number) for number in storm.hold(scheduler, fault).split()[-1].split(",")]
-    scheduler.stop()
-    site.until(
-        lambda: all(site.owners().get(number) not in {None, scheduler.name} for number in partitions),
-        f"partitions {partitions} to be taken over from {scheduler.name}",
-    )
-    scheduler.order("go")
-    scheduler.go_on()
-    said = scheduler.answer()
-    assert said.startswith("refused"), f"the transaction of a zombie: {said}"
 
 
 def run_late(storm: Storm, workers: list[Member]) -> set[AttemptKey]:

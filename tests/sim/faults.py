@@ -1,7 +1,7 @@
 """What goes wrong, and how often: every seed draws a menu of its own, so that no fault hides behind another."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields
 from functools import partial
 from random import Random
@@ -11,7 +11,7 @@ from tests.sim.node import Node
 from tests.sim.process import Process
 from tests.sim.scheduler_node import SchedulerNode
 from tests.sim.site import Site
-from tests.sim.world import SECOND, Event
+from tests.sim.world import FOR_EVER, SECOND, Event
 
 __all__ = ["Chaos", "Menu", "draw_menu"]
 
@@ -127,6 +127,24 @@ class Chaos:
         self._site.settings.slow_marker_chance = self._site.settings.tail_chance = 0.0
         for worker in self._site.workers:
             worker.duplicates = 0.0
+
+    def abandon(self, survivors: Collection[Node]) -> None:
+        """The other machines stay as they are found or worse: dead, stopped or cut off, for ever."""
+        for node in self._site.nodes:
+            if node in survivors:
+                continue
+            node.on_gone = None
+            how = self._rng.choice(("killed", "paused", "cut off"))
+            self._world.saw(f"{node.kind} {how} for ever")
+            if node.process is None:
+                continue
+            if how == "killed" or node.process.is_silent:
+                # What is away for a while only would come back.
+                node.process.kill()
+            elif how == "paused":
+                node.process.pause(FOR_EVER)
+            else:
+                node.process.cut(FOR_EVER)
 
     # When.
 
@@ -246,4 +264,5 @@ class Chaos:
             self._world.saw("disk lost")
             node.disk.clear()
         delay = round(0.05 * SECOND * math.pow(200, self._rng.random())) if self._is_on else SECOND
-        self._world.after(delay, node.start)
+        # A machine that was given up meanwhile is not started again.
+        self._world.after(delay, lambda: node.start() if node.on_gone is not None else None)

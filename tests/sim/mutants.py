@@ -55,7 +55,8 @@ class Mutant:
     def plan(self, seed: int) -> Plan:
         """What may show the fault."""
         drawn = draw_plan(seed, _SECONDS)
-        return replace(drawn, menu=self.menu or drawn.menu, shape=replace(drawn.shape, **self.shape))
+        shape = replace(drawn.shape, **self.shape)
+        return replace(drawn, menu=self.menu or drawn.menu, shape=shape, leaves_one=False)
 
 
 def _offsets_outside(patch: Patch) -> None:

@@ -47,6 +47,8 @@ RARE: Final = (
     "cluster away",
     "clock set back",
     "clock set forward",
+    # Machines that never come back, while one of each role must do it all.
+    *(f"{role} {how} for ever" for role in ("scheduler", "worker") for how in ("killed", "paused", "cut off")),
     # Offers, claims and reports that come late, twice or to the wrong one.
     "claim refused",
     "heartbeat written twice",

@@ -22,7 +22,7 @@ from tests.sim.oracle import Oracle
 from tests.sim.process import Process
 from tests.sim.scheduler_node import SchedulerNode
 from tests.sim.worker_node import WorkerNode, WorkerShape
-from tests.sim.world import SECOND, World
+from tests.sim.world import FOR_EVER, SECOND, World
 
 __all__ = ["CODEC", "Site", "SiteShape"]
 
@@ -76,6 +76,10 @@ class Site:
         self.schedulers = [self._scheduler(chr(ord("a") + number)) for number in range(shape.schedulers)]
         self.workers = [self._worker(f"worker-{number}") for number in range(shape.workers)]
         self.nodes: list[Node] = [*self.schedulers, *self.workers]
+
+    def survivors(self) -> list[Node]:
+        """One machine of each role: no more than it takes."""
+        return [self.schedulers[-1], self.workers[-1]]
 
     def start(self) -> None:
         """Everything begins, in no particular order."""
@@ -136,15 +140,19 @@ class Site:
     def _watch_silence(self, process: Process) -> None:
         """Notes when a worker is out of contact, for the overlaps that this excuses."""
         book = self.ledger.silences.setdefault(process.name, [])
-        since: list[int] = []
+        is_silent = False
 
         def begun() -> None:
-            if not since:
-                since.append(self.world.now)
+            nonlocal is_silent
+            if not is_silent:
+                is_silent = True
+                book.append((self.world.now, FOR_EVER))
 
         def over() -> None:
-            if since:
-                book.append((since.pop(), self.world.now))
+            nonlocal is_silent
+            if is_silent:
+                is_silent = False
+                book[-1] = (book[-1][0], self.world.now)
 
         process.on_silence.append(begun)
         process.on_return.append(over)

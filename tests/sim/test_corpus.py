@@ -7,6 +7,7 @@ from tests.sim.run import run_plan
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.name)
 def test_a_run_that_once_showed_a_fault_shows_none(lesson: Lesson) -> None:
     # when

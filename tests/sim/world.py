@@ -13,12 +13,15 @@ from typing import Any, Generic, TypeVar
 
 from greenlet import getcurrent
 
-__all__ = ["EPOCH_MS", "SECOND", "Chance", "Event", "Future", "Violation", "World"]
+__all__ = ["EPOCH_MS", "FOR_EVER", "SECOND", "Chance", "Event", "Future", "Violation", "World"]
 
 T = TypeVar("T")
 
 SECOND = 1_000_000
 """Virtual time is counted in microseconds."""
+
+FOR_EVER = 10_000_000 * SECOND
+"""Longer than any run."""
 
 _STEPS_MAX = 3_000_000
 """A run that takes more events goes round in circles."""

@@ -1,11 +1,19 @@
 """Durations as people read them; `parse_duration` is here, too, for the command line."""
 
-from mainspring.jobs.durations import parse_duration
+from datetime import timedelta
 
 __all__ = ["brief_duration", "format_duration", "parse_duration"]
 
 _MINUTE_S = 60
 _PRECISE_BELOW_S = 10
+
+
+def parse_duration(text: str) -> timedelta:
+    """`10s`, `5m`, `1h30m`, `250ms`, `2d`; a bare number is seconds. Raises ValueError that says how to write it."""
+    # Imported when one is given: the jobs bring pydantic, which `--help` does without.
+    from mainspring.jobs import durations
+
+    return durations.parse_duration(text)
 
 
 def format_duration(seconds: float) -> str:

@@ -35,10 +35,13 @@ class ExitCode(IntEnum):
 # By name, so that nothing is imported to find out; the first that fits counts.
 _CODES = {
     "JobNotFoundError": ExitCode.NOT_FOUND,
+    "ScheduleNotFoundError": ExitCode.NOT_FOUND,
     "CommandRejectedError": ExitCode.REJECTED,
+    "ScheduleRejectedError": ExitCode.REJECTED,
     "AlreadyRunningError": ExitCode.REJECTED,
     "WaitTimeoutError": ExitCode.TIMEOUT,
     "InvalidJobError": ExitCode.USAGE,
+    "InvalidScheduleError": ExitCode.USAGE,
     "PayloadMismatchError": ExitCode.USAGE,
     "JobDefinitionError": ExitCode.USAGE,
     "ProtectedOptionError": ExitCode.USAGE,

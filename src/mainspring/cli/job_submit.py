@@ -103,7 +103,7 @@ def submit(
         "delay": delay,
         "run_at": at,
         "timeout": timeout,
-        "retry": _retry(retries, retry_delay, retry_max_delay),
+        "retry": retry_policy(retries, retry_delay, retry_max_delay),
         "deadline": deadline,
         "start_deadline": start_by,
         "max_lost": max_lost,
@@ -121,7 +121,8 @@ def submit(
             print_submitted(handle.job_id, output)
 
 
-def _retry(retries: int | None, delay: Duration, max_delay: Duration) -> "RetryPolicy | None":
+def retry_policy(retries: int | None, delay: Duration, max_delay: Duration) -> "RetryPolicy | None":
+    """The policy that the options of retries make; None where none was given."""
     from mainspring.jobs import RetryPolicy
 
     if retries is None:

@@ -136,7 +136,10 @@ def _print(report: "VerifyReport") -> None:
         "jobs": f"{report.jobs} ({statuses})" if statuses else str(report.jobs),
         "table": f"{report.table_rows} rows"
         + (f", {report.table_rows_evicted} forgotten" if report.table_rows_evicted else ""),
-        "view": "not compared" if report.view_rows is None else f"{report.view_rows} rows",
+        "schedules": str(report.schedules) if report.schedules else None,
+        "view": "not compared"
+        if report.view_rows is None
+        else f"{report.view_rows} rows" + (f", {report.view_schedules} schedules" if report.view_schedules else ""),
         "pending": f"{report.commands_pending} commands not read yet" if report.commands_pending else None,
         "rejected": ", ".join(f"{number} {code}" for code, number in sorted(report.rejections_by_code.items())),
         "dead letters": str(report.dead_letter_count) if report.dead_letter_count else None,

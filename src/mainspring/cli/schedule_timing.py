@@ -1,8 +1,9 @@
 """The options that say when a schedule fires, and the definition they make together."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -12,7 +13,7 @@ from mainspring.cli.options import Duration, Instant, duration
 
 if TYPE_CHECKING:
     from mainspring.schemas.limits import Problem
-    from mainspring.schemas.schedule import ScheduleTiming
+    from mainspring.schemas.schedule import CronRule, IntervalRule, ScheduleTiming
 
 __all__ = [
     "Anchor",
@@ -20,15 +21,19 @@ __all__ = [
     "End",
     "Everies",
     "Excludes",
+    "FoldChange",
     "FoldName",
     "FoldOption",
+    "GapChange",
     "GapName",
     "GapOption",
     "Jitter",
     "Seconds",
     "Start",
     "TimeZone",
+    "TimeZoneChange",
     "absolute",
+    "changed_timing",
     "epoch_ms",
     "timing_of",
 ]
@@ -88,6 +93,11 @@ End = Annotated[Instant, typer.Option(parser=absolute, help="Nothing fires after
 Jitter = Annotated[
     Duration, typer.Option(parser=duration, help="Fire each up to this later, always the same.", metavar="DURATION")
 ]
+TimeZoneChange = Annotated[str | None, typer.Option("--tz", help="IANA zone of the local time.", metavar="ZONE")]
+GapChange = Annotated[
+    GapName | None, typer.Option("--gap", help="Times of the day that the clock jumps over in spring.")
+]
+FoldChange = Annotated[FoldName | None, typer.Option("--fold", help="Times of the day that come twice in autumn.")]
 GapOption = Annotated[GapName, typer.Option("--gap", help="Times of the day that the clock jumps over in spring.")]
 FoldOption = Annotated[FoldName, typer.Option("--fold", help="Times of the day that come twice in autumn.")]
 
@@ -119,20 +129,15 @@ def timing_of(  # noqa: D417 - the others are the options above
 
     Raises `CliError` that names the option.
     """
-    from mainspring.processors.core.timing import check_timing
-    from mainspring.schemas.schedule import CronRule, FoldRule, GapRule, IntervalRule, ScheduleTiming
+    from mainspring.schemas.schedule import FoldRule, GapRule, ScheduleTiming
 
     if not crons and not everies:
         raise CliError(
             "Nothing says when it fires.", hint="Give --cron '30 2 * * MON-FRI' or --every 15m.", code=ExitCode.USAGE
         )
-    anchor_ms = None if anchor is None else epoch_ms(anchor)
     timing = ScheduleTiming(
-        rules=(
-            *(CronRule(expression=text, seconds=seconds) for text in crons or ()),
-            *(IntervalRule(every_ms=_every_ms(text), anchor_ms=anchor_ms) for text in everies or ()),
-        ),
-        exclude=tuple(CronRule(expression=text, seconds=seconds) for text in excludes or ()),
+        rules=_rules(crons, everies, anchor, seconds=seconds),
+        exclude=_exclusions(excludes, seconds=seconds),
         timezone=zone,
         start_ms=None if start is None else epoch_ms(start),
         end_ms=None if end is None else epoch_ms(end),
@@ -140,10 +145,80 @@ def timing_of(  # noqa: D417 - the others are the options above
         gap=GapRule[gap.name],
         fold=FoldRule[fold.name],
     )
+    return _checked(timing, created_ms)
+
+
+def changed_timing(  # noqa: D417 - the others are the options above
+    timing: "ScheduleTiming",
+    *,
+    now_ms: int,
+    crons: list[str] | None,
+    everies: list[str] | None,
+    excludes: list[str] | None,
+    zone: str | None,
+    seconds: bool,
+    anchor: datetime | None,
+    start: datetime | None,
+    end: datetime | None,
+    jitter: timedelta | None,
+    gap: GapName | None,
+    fold: FoldName | None,
+) -> "ScheduleTiming":
+    """The definition with what was given in place of what it had; rules are replaced as a whole, and so are exclusions.
+
+    Args:
+        timing: what it had.
+        now_ms: when it is changed, in epoch milliseconds: it must fire after that.
+
+    Raises `CliError` that names the option.
+    """
+    from mainspring.schemas.schedule import FoldRule, GapRule
+
+    given: dict[str, Any] = {}
+    if crons or everies:
+        given["rules"] = _rules(crons, everies, anchor, seconds=seconds)
+    elif anchor is not None or (seconds and not excludes):
+        name = "--seconds" if anchor is None else "--anchor"
+        raise CliError(f"{name} needs the rules that it is about.", hint="Give --cron or --every.", code=ExitCode.USAGE)
+    if excludes:
+        given["exclude"] = _exclusions(excludes, seconds=seconds)
+    plain = {
+        "timezone": zone,
+        "start_ms": None if start is None else epoch_ms(start),
+        "end_ms": None if end is None else epoch_ms(end),
+        "jitter_ms": None if jitter is None else jitter // _MS,
+        "gap": None if gap is None else GapRule[gap.name],
+        "fold": None if fold is None else FoldRule[fold.name],
+    }
+    given |= {name: value for name, value in plain.items() if value is not None}
+    return _checked(replace(timing, **given), now_ms) if given else timing
+
+
+def _checked(timing: "ScheduleTiming", created_ms: int | None) -> "ScheduleTiming":
+    from mainspring.processors.core.timing import check_timing
+
     problem = check_timing(timing, created_ms=created_ms)
     if problem is not None:
         raise _refused(problem, timing)
     return timing
+
+
+def _rules(
+    crons: list[str] | None, everies: list[str] | None, anchor: datetime | None, *, seconds: bool
+) -> "tuple[CronRule | IntervalRule, ...]":
+    from mainspring.schemas.schedule import CronRule, IntervalRule
+
+    anchor_ms = None if anchor is None else epoch_ms(anchor)
+    return (
+        *(CronRule(expression=text, seconds=seconds) for text in crons or ()),
+        *(IntervalRule(every_ms=_every_ms(text), anchor_ms=anchor_ms) for text in everies or ()),
+    )
+
+
+def _exclusions(excludes: list[str] | None, *, seconds: bool) -> "tuple[CronRule | IntervalRule, ...]":
+    from mainspring.schemas.schedule import CronRule
+
+    return tuple(CronRule(expression=text, seconds=seconds) for text in excludes or ())
 
 
 def _every_ms(text: str) -> int:

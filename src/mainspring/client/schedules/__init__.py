@@ -8,6 +8,7 @@ from mainspring.client.schedules.info import (
     AcceptedChange,
     PlannedUpdate,
     ScheduleEntry,
+    ScheduleFilters,
     ScheduleInfo,
 )
 from mainspring.client.schedules.rules import Cron, Every, When
@@ -22,6 +23,7 @@ __all__ = [
     "PlannedUpdate",
     "Policies",
     "ScheduleEntry",
+    "ScheduleFilters",
     "ScheduleInfo",
     "Schedules",
     "When",

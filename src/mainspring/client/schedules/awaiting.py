@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from mainspring.client.commands import Arguments
 from mainspring.client.core import ClientCore
@@ -15,6 +15,7 @@ from mainspring.client.schedules.info import (
     AcceptedChange,
     PlannedUpdate,
     ScheduleEntry,
+    ScheduleFilters,
     ScheduleInfo,
 )
 from mainspring.client.schedules.rules import Timing
@@ -22,6 +23,9 @@ from mainspring.client.steps import drive_async
 from mainspring.client.wire import Deadline
 from mainspring.jobs.options import JobOptions
 from mainspring.jobs.spec import Submittable
+
+if TYPE_CHECKING:
+    from mainspring.processors.projector.schedulemodel import ScheduleOrder, SchedulePage
 
 __all__ = ["AsyncSchedules"]
 
@@ -81,6 +85,17 @@ class AsyncSchedules:
         return await drive_async(
             self._core.plan_update(schedule_id, when, job, args, options, policies, Deadline(timeout))
         )
+
+    async def send_update(
+        self,
+        plan: PlannedUpdate,
+        *,
+        expected_version: int | None = None,
+        reason: str = "",
+        timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
+    ) -> AcceptedChange:
+        """Carry out what `plan_update` gave; as `Schedules.send_update`."""
+        return await drive_async(self._core.update(plan, expected_version, reason, Deadline(timeout)))
 
     async def pause(
         self,
@@ -145,6 +160,22 @@ class AsyncSchedules:
     ) -> ScheduleInfo:
         """All about one schedule; as `Schedules.get`."""
         return await drive_async(self._core.get(schedule_id, Deadline(timeout), fresh=fresh))
+
+    async def list(
+        self,
+        filters: ScheduleFilters | None = None,
+        *,
+        order: "ScheduleOrder | str" = "id",
+        limit: int = 100,
+        cursor: str | None = None,
+        timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
+        fresh: bool = True,
+    ) -> "SchedulePage":
+        """One page of schedules from the view; as `Schedules.list`."""
+        deadline = Deadline(timeout)
+        return await drive_async(
+            self._core.page(filters or ScheduleFilters(), order, limit, cursor, deadline, fresh=fresh)
+        )
 
     async def history(
         self,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from mainspring.client.commands import Arguments
 from mainspring.client.core import ClientCore
@@ -15,6 +15,7 @@ from mainspring.client.schedules.info import (
     AcceptedChange,
     PlannedUpdate,
     ScheduleEntry,
+    ScheduleFilters,
     ScheduleInfo,
 )
 from mainspring.client.schedules.rules import Timing
@@ -22,6 +23,9 @@ from mainspring.client.steps import drive
 from mainspring.client.wire import Deadline
 from mainspring.jobs.options import JobOptions
 from mainspring.jobs.spec import Submittable
+
+if TYPE_CHECKING:
+    from mainspring.processors.projector.schedulemodel import ScheduleOrder, SchedulePage
 
 __all__ = ["Schedules"]
 
@@ -93,6 +97,17 @@ class Schedules:
         """What `update` with these arguments would change. Nothing is sent."""
         return drive(self._core.plan_update(schedule_id, when, job, args, options, policies, Deadline(timeout)))
 
+    def send_update(
+        self,
+        plan: PlannedUpdate,
+        *,
+        expected_version: int | None = None,
+        reason: str = "",
+        timeout: float | None = TIMEOUT_S,
+    ) -> AcceptedChange:
+        """Carry out what `plan_update` gave, if nobody has changed the schedule since. Raises as `update`."""
+        return drive(self._core.update(plan, expected_version, reason, Deadline(timeout)))
+
     def pause(
         self, schedule_id: str, note: str = "", *, reason: str = "", timeout: float | None = TIMEOUT_S
     ) -> AcceptedChange:
@@ -129,8 +144,28 @@ class Schedules:
         return drive(self._core.delete(schedule_id, reason, Deadline(timeout)))
 
     def get(self, schedule_id: str, *, timeout: float | None = TIMEOUT_S, fresh: bool = True) -> ScheduleInfo:
-        """All about one schedule. `fresh` waits until this client's own commands are decided."""
+        """All about one schedule, from the view; without one from the log (cost as for `history`).
+
+        `fresh` waits until this client's own commands are decided and seen by the view. Raises `ViewBehindError`, too.
+        """
         return drive(self._core.get(schedule_id, Deadline(timeout), fresh=fresh))
+
+    def list(
+        self,
+        filters: ScheduleFilters | None = None,
+        *,
+        order: "ScheduleOrder | str" = "id",
+        limit: int = 100,
+        cursor: str | None = None,
+        timeout: float | None = TIMEOUT_S,
+        fresh: bool = True,
+    ) -> "SchedulePage":
+        """One page of schedules from the view; `cursor` is `next_cursor` of the page before. `fresh` as in `get`.
+
+        `order` is `id`, `next` (the next to fire first) or `newest`. Raises `ViewUnavailableError`, `ViewBehindError`.
+        """
+        deadline = Deadline(timeout)
+        return drive(self._core.page(filters or ScheduleFilters(), order, limit, cursor, deadline, fresh=fresh))
 
     def history(
         self, schedule_id: str, *, since: datetime | None = None, timeout: float | None = TIMEOUT_S

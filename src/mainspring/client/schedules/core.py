@@ -2,11 +2,16 @@
 
 import time
 from datetime import datetime
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from mainspring.client.commands import Arguments
 from mainspring.client.core import ClientCore
-from mainspring.client.errors import InvalidScheduleError, NotDeliveredError, ScheduleNotFoundError
+from mainspring.client.errors import (
+    InvalidScheduleError,
+    NotDeliveredError,
+    ScheduleNotFoundError,
+    ViewUnavailableError,
+)
 from mainspring.client.info import epoch_ms
 from mainspring.client.queries import Queries
 from mainspring.client.schedules.definition import Policies, changes_between, define, redefine
@@ -15,12 +20,13 @@ from mainspring.client.schedules.info import (
     AcceptedChange,
     PlannedUpdate,
     ScheduleEntry,
+    ScheduleFilters,
     ScheduleInfo,
     utc,
 )
 from mainspring.client.schedules.rules import Timing
 from mainspring.client.schedules.values import instant_ms
-from mainspring.client.steps import Steps
+from mainspring.client.steps import Steps, wait
 from mainspring.client.watch import Start, Watch
 from mainspring.client.wire import Deadline
 from mainspring.jobs.errors import InvalidJobError
@@ -39,6 +45,9 @@ from mainspring.schemas.records import SCHEDULE_EVENT_TYPES, ScheduleCommand, Sc
 from mainspring.schemas.schedule import ScheduleSpec
 from mainspring.schemas.schedule_events import BackfillAccepted, OccurrenceFired, ScheduleCreated
 from mainspring.schemas.schedule_limits import check_schedule_id, schedule_of
+
+if TYPE_CHECKING:
+    from mainspring.processors.projector.schedulemodel import ScheduleOrder, SchedulePage
 
 __all__ = ["ScheduleCore"]
 
@@ -83,7 +92,7 @@ class ScheduleCore:
         deadline: Deadline,
     ) -> Steps[PlannedUpdate]:
         """Reads the schedule and returns what would become of it. Raises `ScheduleNotFoundError`."""
-        before = yield from self.get(schedule_id, deadline, fresh=True)
+        before = yield from self._folded(schedule_id, deadline, fresh=True)
         after = redefine(
             before.definition,
             when=when,
@@ -147,7 +156,46 @@ class ScheduleCore:
         )
 
     def get(self, schedule_id: str, deadline: Deadline, *, fresh: bool) -> Steps[ScheduleInfo]:
-        """The schedule by the log. Raises `ScheduleNotFoundError`."""
+        """The schedule by the view, else by the log. Raises `ScheduleNotFoundError`, `ViewBehindError`."""
+        partition = self.core.wire.partition_of(_checked_id(schedule_id))
+        view = yield from self.queries.opened()
+        if view is None:
+            return (yield from self._folded(schedule_id, deadline, fresh=fresh))
+        if fresh:
+            yield from self.queries.caught_up(view, [partition], schedule_id, deadline)
+        asked = self.core.wire.in_background(view.schedule, schedule_id)
+        detail = yield from wait(asked, deadline.left())
+        if detail is None:
+            raise ScheduleNotFoundError(schedule_id, "the view")
+        return ScheduleInfo.of_detail(detail)
+
+    def page(
+        self,
+        filters: ScheduleFilters,
+        order: "ScheduleOrder | str",
+        limit: int,
+        cursor: str | None,
+        deadline: Deadline,
+        *,
+        fresh: bool,
+    ) -> Steps["SchedulePage"]:
+        """One page of schedules by the view. Raises `ViewUnavailableError`, `ViewBehindError`."""
+        view = yield from self.queries.opened()
+        if view is None:
+            raise ViewUnavailableError("list")
+        from mainspring.processors.projector.schedulemodel import ScheduleOrder
+
+        if fresh:
+            yield from self.queries.caught_up(view, self.core.wire.partitions, None, deadline)
+        conditions, by = filters.to_model(), ScheduleOrder(order)
+
+        def page() -> "SchedulePage":
+            return view.schedules(conditions, order=by, limit=limit, cursor=cursor)
+
+        return (yield from wait(self.core.wire.in_background(page), deadline.left()))
+
+    def _folded(self, schedule_id: str, deadline: Deadline, *, fresh: bool) -> Steps[ScheduleInfo]:
+        """The schedule by its partition of the log. Raises `ScheduleNotFoundError`."""
         self.core.wire.check_usable()
         partition = self.core.wire.partition_of(_checked_id(schedule_id))
         if fresh:

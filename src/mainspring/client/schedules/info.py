@@ -12,14 +12,27 @@ from mainspring.schemas.schedule_events import ScheduleCreated, ScheduleUpdated
 
 if TYPE_CHECKING:
     from mainspring.processors.core.timing import Timing
+    from mainspring.processors.projector.schedulemodel import ScheduleDetail, ScheduleFilter
     from mainspring.schemas.tables import ScheduleState
 
-__all__ = ["AcceptedBackfill", "AcceptedChange", "PlannedUpdate", "ScheduleEntry", "ScheduleInfo", "utc"]
+__all__ = [
+    "AcceptedBackfill",
+    "AcceptedChange",
+    "PlannedUpdate",
+    "ScheduleEntry",
+    "ScheduleFilters",
+    "ScheduleInfo",
+    "utc",
+]
 
 
 def utc(instant_ms: int) -> datetime:
     """Epoch milliseconds as an aware datetime."""
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=instant_ms)
+
+
+def _maybe(instant_ms: int | None) -> datetime | None:
+    return None if instant_ms is None else utc(instant_ms)
 
 
 def _timing(spec: ScheduleSpec, created_at: datetime) -> "Timing":
@@ -94,6 +107,32 @@ class ScheduleInfo:
         return None if state is None or spec is None else cls._of_state(state, spec)
 
     @classmethod
+    def of_detail(cls, detail: "ScheduleDetail") -> "ScheduleInfo":
+        """The schedule as the view tells it."""
+        return cls(
+            schedule_id=detail.schedule_id,
+            status=detail.status,
+            version=detail.version,
+            revision=detail.revision,
+            definition=detail.definition,
+            next_run=_maybe(detail.next_nominal_ms),
+            created_at=utc(detail.created_at_ms),
+            updated_at=utc(detail.updated_at_ms),
+            runs=detail.runs,
+            fired=detail.fired,
+            skipped=detail.skipped,
+            failed=detail.failed,
+            running=tuple(instance.job_id for instance in detail.active),
+            backfills=tuple(backfill.command_id for backfill in detail.backfills),
+            last_run=_maybe(detail.last_nominal_ms),
+            last_job_id=detail.last_job_id,
+            last_outcome=detail.last_outcome,
+            pause_code=detail.pause_code,
+            paused_by=detail.paused_by,
+            pause_note=detail.pause_note,
+        )
+
+    @classmethod
     def _of_state(cls, state: "ScheduleState", spec: ScheduleSpec) -> "ScheduleInfo":
         created_at = utc(state.created_at_ms)
         following = None
@@ -114,12 +153,35 @@ class ScheduleInfo:
             failed=state.failed,
             running=tuple(instance.job_id for instance in state.active),
             backfills=tuple(backfill.command_id for backfill in state.backfills),
-            last_run=None if state.last_nominal_ms is None else utc(state.last_nominal_ms),
+            last_run=_maybe(state.last_nominal_ms),
             last_job_id=state.last_job_id,
             last_outcome=state.last_outcome,
             pause_code=state.pause_code,
             paused_by=state.paused_by,
             pause_note=state.note,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleFilters:
+    """Which schedules to list: every condition that is given must hold. `text` is part of id, job name or note."""
+
+    status: Iterable[ScheduleStatus] = ()
+    job_name: str | None = None
+    queue: str | None = None
+    tenant: str | None = None
+    text: str | None = None
+
+    def to_model(self) -> "ScheduleFilter":
+        """The same for the view."""
+        from mainspring.processors.projector.schedulemodel import ScheduleFilter
+
+        return ScheduleFilter(
+            status=tuple(self.status),
+            job_name=self.job_name,
+            queue=self.queue,
+            tenant=self.tenant,
+            text=self.text,
         )
 
 

@@ -14,6 +14,7 @@ from mainspring.log.verify.jobs import JobAuditor
 from mainspring.log.verify.recheck import recheck_table, recheck_view
 from mainspring.log.verify.report import DeadLetterLine, RejectionLine, VerifyProgress, VerifyReport
 from mainspring.log.verify.schedule_tables import ScheduleTable, compare_schedules
+from mainspring.log.verify.schedule_view import compare_schedule_view
 from mainspring.log.verify.schedules import ScheduleAuditor
 from mainspring.log.verify.tables import TableRows, compare_table, compare_view
 from mainspring.log.verify.torn import report_torn
@@ -81,7 +82,7 @@ class _Audit:
         self._rejections: list[RejectionLine] = []
         self._dead_letters: list[DeadLetterLine] = []
         self._dead_letter_count = self._resubmitted = self._pending = self._schedules = 0
-        self._table_rows = self._evicted = self._view_rows = 0
+        self._table_rows = self._evicted = self._view_rows = self._view_schedules = 0
         self._notes: list[str] = []
         self._spans: dict[tuple[str, int], Span] = {}
         self._offsets = 0
@@ -115,6 +116,7 @@ class _Audit:
             table_rows=self._table_rows,
             table_rows_evicted=self._evicted,
             view_rows=None if self._snapshot is None else self._view_rows,
+            view_schedules=None if self._snapshot is None else self._view_schedules,
             unverifiable={name: number for name, number in self._unverifiable.items() if number},
             rejections_by_code=dict(self._codes),
             rejections=tuple(self._rejections),
@@ -222,7 +224,7 @@ class _Audit:
         for batch in self._read(topic, partition):
             for raw in batch:
                 if boundary is not None and raw.offset >= boundary:
-                    self._compare_view(partition, auditor)
+                    self._compare_view(partition, auditor, schedules)
                     boundary = None
                 event = decode(raw)
                 if type(event) not in EVENT_TYPES:
@@ -238,7 +240,7 @@ class _Audit:
                     if len(self._rejections) < LISTED:
                         self._rejections.append(RejectionLine.of(reader.place(raw.offset), event))
         if boundary is not None:
-            self._compare_view(partition, auditor)
+            self._compare_view(partition, auditor, schedules)
 
     def _view_boundary(self, partition: int) -> int | None:
         """The offset up to which the view is folded; None without a view."""
@@ -247,7 +249,7 @@ class _Audit:
         position = self._snapshot.position().get(partition)
         return 0 if position is None else position.next_offset
 
-    def _compare_view(self, partition: int, auditor: JobAuditor) -> None:
+    def _compare_view(self, partition: int, auditor: JobAuditor, schedules: ScheduleAuditor) -> None:
         assert self._snapshot is not None
         span = self._spans[self._topology.events.name, partition]
         if span.start > 0:
@@ -255,6 +257,7 @@ class _Audit:
             return
         seen, suspects = compare_view(self._snapshot, partition, auditor)
         self._view_rows += seen
+        self._view_schedules += compare_schedule_view(self._snapshot, partition, schedules, self._findings)
         if suspects:
             boundary = self._view_boundary(partition) or 0
             upto = Span(start=span.start, end=min(span.end, boundary))

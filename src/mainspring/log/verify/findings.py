@@ -60,11 +60,11 @@ class Check(StrEnum):
     TABLE_EXTRA = "TABLE_EXTRA"
     """The scheduler's table has a job that no event tells of."""
     VIEW_DIFFERS = "VIEW_DIFFERS"
-    """The view's row of a job is not the fold of its events."""
+    """The view's row of a job or schedule is not the fold of its events, or a ledger in it lacks entries."""
     VIEW_ABSENT = "VIEW_ABSENT"
-    """A job is missing in the view."""
+    """A job or schedule is missing in the view."""
     VIEW_EXTRA = "VIEW_EXTRA"
-    """The view has a job that no event tells of."""
+    """The view has a job or schedule that no event tells of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,6 +70,7 @@ class VerifyReport:
     table_rows: int
     table_rows_evicted: int
     view_rows: int | None
+    view_schedules: int | None
     unverifiable: Mapping[str, int]
     rejections_by_code: Mapping[str, int]
     rejections: tuple[RejectionLine, ...]

@@ -30,6 +30,9 @@ __all__ = [
 
 STATE_PREFIX, SPEC_PREFIX, POSITION_KEY = b"J", b"S", b"!position"
 SCHEDULE_PREFIX, DEFINITION_PREFIX = b"R", b"D"
+_NO_FOLD = frozenset({"dispatch", "plan"})
+"""Columns that no event carries."""
+
 GONE = 0
 """Digest of a deleted row; a digest that happens to be zero is stored as one."""
 
@@ -152,11 +155,11 @@ def compare_view(snapshot: "Snapshot", partition: int, auditor: JobAuditor) -> t
     return len(seen), suspects
 
 
-def differences(row: JobState, fold: JobState) -> str:
+def differences(row: JobState | ScheduleState, fold: JobState | ScheduleState) -> str:
     """The columns in which a row is not the fold, with both values. NUL counts as what a database keeps of it."""
     told = []
-    for each in fields(JobState):
-        if each.name == "dispatch":
+    for each in fields(row):
+        if each.name in _NO_FOLD:
             continue
         left, right = _plain(getattr(row, each.name)), _plain(getattr(fold, each.name))
         if left != right:
