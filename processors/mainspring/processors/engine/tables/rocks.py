@@ -12,7 +12,16 @@ from pathlib import Path
 from struct import Struct
 from typing import cast
 
-from rocksdict import BlockBasedOptions, Cache, DBCompressionType, Options, Rdict, ReadOptions, WriteBatch
+from rocksdict import (
+    BlockBasedIndexType,
+    BlockBasedOptions,
+    Cache,
+    DBCompressionType,
+    Options,
+    Rdict,
+    ReadOptions,
+    WriteBatch,
+)
 
 from mainspring.processors.engine.errors import ConfigurationError
 
@@ -26,6 +35,7 @@ _META = b"\xff\xff\xff\xffmeta"
 
 _META_HEAD = Struct(">qq")
 _CACHE_BYTES = 64 << 20
+_METADATA_BLOCK_BYTES = 4096
 _WRITE_BUFFER_BYTES = 16 << 20
 
 
@@ -236,8 +246,13 @@ def _options() -> Options:
     blocks = BlockBasedOptions()
     blocks.set_block_cache(Cache(_CACHE_BYTES))
     blocks.set_bloom_filter(10, False)  # noqa: FBT003 - as above
-    # In the cache, and so bounded: beside ten million jobs they would be a hundred megabytes.
+    # In the cache, and so bounded: beside ten million jobs they would be a hundred megabytes. In parts, since a whole
+    # filter would push all else out of the cache: looking up a job that is not there would take 230 µs instead of 6.
     blocks.set_cache_index_and_filter_blocks(True)
     blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
+    blocks.set_index_type(BlockBasedIndexType.two_level_index_search())
+    blocks.set_partition_filters(True)
+    blocks.set_pin_top_level_index_and_filter(True)
+    blocks.set_metadata_block_size(_METADATA_BLOCK_BYTES)
     options.set_block_based_table_factory(blocks)
     return options
