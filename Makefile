@@ -35,6 +35,9 @@ test: $(VENV)/.dev ## All tests, on a real broker that they share
 sim: $(VENV)/.dev ## Simulate an installation through its faults: make sim SEEDS=1-300
 	@$(BIN)/python -m tests.sim.run --seeds $(SEEDS) --seconds $(SECONDS) --jobs $(JOBS) $(SIM_ARGS)
 
+chronos: $(VENV)/.dev ## 200 schedules through kills and pauses of every role, brokers too: 5,000 targets, none missed
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) tests/proof/chronos_long.py
+
 check: $(VENV)/.dev ## Lint, format, types, import contracts, generated docs, compose file
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -45,8 +48,8 @@ check: $(VENV)/.dev ## Lint, format, types, import contracts, generated docs, co
 
 venv: $(VENV)/.dev ## Set up .venv with everything that the tests and checks need
 
-bench: $(VENV)/.run ## Measure throughput, latency, herd, restart and idle beside this machine's limit
-	@for figure in throughput latency herd restart idle; do $(BIN)/mainspring bench $$figure || exit 1; done
+bench: $(VENV)/.run ## Measure throughput, latency, herd, schedules, restart and idle beside this machine's limit
+	@for figure in throughput latency herd schedules restart idle; do $(BIN)/mainspring bench $$figure || exit 1; done
 
 constraints: $(VENV)/.dev ## Renew constraints.txt from what is installed, after an upgrade that passes the tests
 	@{ head -n 1 constraints.txt; $(PIP) freeze --exclude-editable; } > constraints.new && mv constraints.new constraints.txt

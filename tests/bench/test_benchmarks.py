@@ -86,6 +86,18 @@ def test_herd_starts_nothing_early_and_the_critical_job_too(tmp_path: Path, kafk
     assert report["jobs_per_s"] > 0
 
 
+def test_schedules_of_one_second_are_fired_not_before_it_and_each_is_counted(tmp_path: Path, kafka: str) -> None:
+    report = bench(tmp_path, "schedules", "--schedules", "40", "--records", "200", "--bootstrap", kafka)
+
+    assert report["schedules"] == 40
+    late = [report[figure] for figure in LATENESS]
+    assert late[0] >= 0, "a schedule fired before its time"
+    assert late == sorted(late)
+    assert report["accepted_before_due_s"] > 0
+    assert 0 < report["started_p50_ms"] <= report["started_max_ms"]
+    assert report["created_per_s"] > 0
+
+
 def test_restart_is_measured_with_store_after_a_kill_and_without_store(tmp_path: Path, kafka: str) -> None:
     report = bench(tmp_path, "restart", "--jobs", "60", "--records", "200", "--bootstrap", kafka)
 

@@ -20,7 +20,6 @@ from mainspring.processors.core.strategies import FIFOStrategy
 from mainspring.scheduler import (
     JobScheduler,
     NotStartedError,
-    NotSupportedYetError,
     SchedulerStoppedError,
     Transition,
 )
@@ -270,10 +269,6 @@ async def test_what_is_refused_is_refused_by_name_and_not_joined(kafka: str, pre
         # then
         assert caught.value.code == "NOT_SUPPORTED"
         assert (await scheduler.get("same")).status is CANCELLED
-        with pytest.raises(NotSupportedYetError):
-            scheduler.schedule_recurring(lambda: add.job(1, 2), 5)
-        with pytest.raises(NotSupportedYetError):
-            scheduler.cancel_recurring("s")
         with pytest.raises(JobNotFoundError):
             await scheduler.get("nobody")
 

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from sqlalchemy import create_engine, text
 
-from mainspring.processors.core.schedule.evolve import NO_PLAN
 from mainspring.processors.core.timing import tzdata_version
 from mainspring.processors.projector import Retention
-from mainspring.processors.projector.database import open_writer, parse_url, single_writer
-from mainspring.processors.projector.definition import definition_data, definition_of, timing_data, timing_of
-from mainspring.processors.projector.placed import Placed
-from mainspring.processors.projector.store import ViewStore
 from mainspring.processors.projector.view import (
     OccurrenceFilter,
     OccurrenceRecord,
@@ -28,47 +18,21 @@ from mainspring.processors.projector.view import (
     View,
 )
 from mainspring.schemas import (
-    BackfillSchedule,
-    CatchUp,
     CauseSource,
-    CreateSchedule,
     CronRule,
     DeleteSchedule,
-    JobSpec,
     OccurrenceFired,
     Overlap,
     PauseSchedule,
-    ResumeSchedule,
     ScheduleCreated,
-    ScheduleSpec,
     ScheduleState,
     ScheduleStatus,
     ScheduleTiming,
-    TriggerSchedule,
-    UpdateSchedule,
 )
 from tests.log.schedule_log import MINUTE, ScheduleLog, definition
-from tests.projector.conftest import dump
-from tests.support.memory_view import keep, placed_events, project, write
-from tests.support.strategies import records
+from tests.projector.schedule_life import a_life, many, states
+from tests.support.memory_view import keep, project
 from tests.support.synthetic_log import START_MS
-
-
-def a_life() -> ScheduleLog:
-    """Fired, overlapped, triggered, changed, paused and resumed; the last instance runs."""
-    log = ScheduleLog()
-    log.create(overlap=Overlap.SKIP, note="once a minute").later(MINUTE)
-    first = log.events(OccurrenceFired)[-1].job_id
-    log.later(3 * MINUTE).run(first)
-    log.command(TriggerSchedule, reason="by hand").later(1).run(log.events(OccurrenceFired)[-1].job_id)
-    log.command(UpdateSchedule, spec=definition(every_ms=2 * MINUTE, overlap=Overlap.SKIP)).later(2 * MINUTE)
-    log.command(PauseSchedule, note="the database moves").later(5 * MINUTE).command(ResumeSchedule)
-    log.command(ResumeSchedule)
-    return log
-
-
-def states(log: ScheduleLog) -> dict[str, ScheduleState]:
-    return {key: replace(state, plan=NO_PLAN) for key, state in log._schedules.states.items()}
 
 
 def view_states(view: View) -> dict[str, ScheduleState]:
@@ -137,16 +101,6 @@ def test_the_ledger_tells_what_was_fired_how_it_ended_and_what_was_skipped_and_w
     assert [each.job_id for each in entries if each.job_id] == [each.job_id for each in log.events(OccurrenceFired)]
 
 
-def test_an_instance_that_ends_in_a_later_batch_ends_the_same_entry(view_url: str, tmp_path: Path) -> None:
-    log = a_life()
-    pieces = f"sqlite:///{tmp_path / 'pieces.db'}"
-
-    project(log.log, log.codec, view_url)
-    project_in_pieces(log, pieces, 1_000)
-
-    assert dump(pieces) == dump(view_url)
-
-
 def test_the_ledger_is_found_by_outcome_by_end_and_by_time(view_url: str) -> None:
     log = a_life()
     project(log.log, log.codec, view_url)
@@ -202,18 +156,6 @@ def test_a_deleted_schedule_is_gone_and_its_ledger_stays_and_goes_on_with_its_su
         assert view.schedules().schedules == ()
         assert len(ledger(view)) == len(entries)
         assert view.schedule_changes("report").changes[0].type == "ScheduleDeleted"
-
-
-def many() -> ScheduleLog:
-    """Schedules in all statuses, of several queues, tenants and jobs."""
-    log = ScheduleLog()
-    for number in range(7):
-        job = JobSpec(job_id="", name=f"work-{number % 2}", tenant="acme" if number == 3 else "")
-        spec = replace(definition(f"s{number}", every_ms=(9 - number) * MINUTE), job=job, note=f"no_{number}")
-        log.now_ms += number % 3
-        log.command(CreateSchedule, spec=spec)
-    log.command(PauseSchedule, schedule_id="s2")
-    return log
 
 
 def test_each_filter_of_schedules_finds_what_it_says(view_url: str) -> None:
@@ -344,24 +286,6 @@ def test_an_event_that_does_not_follow_is_told_and_the_rest_goes_on(view_url: st
         assert view.counts().total == 2
 
 
-def test_next_times_of_other_time_zone_data_are_computed_anew_when_a_projector_starts(view_url: str) -> None:
-    log = many()
-    project(log.log, log.codec, view_url)
-    before = dump(view_url)
-    engine = create_engine(parse_url(view_url))
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE schedules SET tzdata = '1999z', next_fire_ms = 5"))
-    engine.dispose()
-
-    writer = open_writer(parse_url(view_url))
-    with single_writer(writer) as connection:
-        assert ViewStore(connection).renew_plans(tzdata_version()) == 7
-        assert ViewStore(connection).renew_plans(tzdata_version()) == 0
-    writer.dispose()
-
-    assert dump(view_url) == before
-
-
 def test_rules_that_this_version_cannot_compute_leave_the_next_time_open(view_url: str) -> None:
     log = ScheduleLog().create()
     timing = ScheduleTiming(rules=(CronRule(expression="0 0 * * *"),), timezone="Mars/Olympus")
@@ -372,95 +296,3 @@ def test_rules_that_this_version_cannot_compute_leave_the_next_time_open(view_ur
         found = view.schedule("report")
     assert found is not None
     assert (found.timing.timezone, found.next_fire_ms) == ("Mars/Olympus", None)
-
-
-@settings(max_examples=60, deadline=None)
-@given(spec=records(ScheduleSpec))
-def test_any_definition_comes_back_from_the_database_as_it_was(spec: ScheduleSpec) -> None:
-    assert timing_of(timing_data(spec)) == spec.timing
-    assert definition_of(timing_data(spec), definition_data(spec)) == spec
-    assert "\x00" not in definition_data(spec) + timing_data(spec)
-
-
-POLICIES = st.fixed_dictionaries(
-    {
-        "overlap": st.sampled_from(Overlap),
-        "catch_up": st.sampled_from(CatchUp),
-        "catch_up_window_ms": st.sampled_from([0, 2 * MINUTE, 3_600_000]),
-        "max_runs": st.none() | st.integers(1, 4),
-    }
-)
-STEPS = st.lists(
-    st.sampled_from(["create", "later", "long", "run", "trigger", "update", "pause", "resume", "backfill", "delete"]),
-    max_size=25,
-)
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps=STEPS, policies=POLICIES, cut=st.integers(0, 60))
-def test_whatever_befell_schedules_the_view_is_the_fold_however_it_was_cut_into_batches(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[str], policies: dict[str, Any], cut: int
-) -> None:
-    # given any life of a schedule
-    log = ScheduleLog().create(**policies)
-    for step in steps:
-        live(log, step, policies)
-    folder = tmp_path_factory.mktemp("views")
-    whole, pieces = f"sqlite:///{folder / 'whole.db'}", f"sqlite:///{folder / 'pieces.db'}"
-
-    # when it is folded at once, and event by event up to a cut and then the rest
-    project(log.log, log.codec, whole)
-    project_in_pieces(log, pieces, cut)
-
-    # then both views are the same, the rows are the fold, and the ledger has what they count
-    assert dump(whole) == dump(pieces)
-    with View(whole) as view, view.snapshot() as snapshot:
-        assert {state.schedule_id: state for state, _ in snapshot.schedules(0)} == states(log)
-        assert {state.schedule_id: spec for state, spec in snapshot.schedules(0)} == log._schedules.specs
-        counts = {(each.schedule_id, each.incarnation): (each.fired, each.skipped) for each in snapshot.ledgers(0)}
-        for state in log._schedules.states.values():
-            found = counts.get((state.schedule_id, state.incarnation), (0, 0))
-            assert found == (state.fired, state.skipped)
-        for state in log._schedules.states.values():
-            shown = view.schedule(state.schedule_id)
-            assert shown is not None
-            if state.status is ScheduleStatus.ACTIVE:
-                assert (shown.next_nominal_ms, shown.next_fire_ms) == (state.plan.nominal_ms, state.plan.fire_at_ms)
-
-
-def live(log: ScheduleLog, step: str, policies: dict[str, Any]) -> None:
-    """One step; what the schedule cannot do at that moment is refused, and the refusal is an event, too."""
-    past = {"from_ms": START_MS - 3 * MINUTE, "until_ms": START_MS}
-    steps: dict[str, Callable[[], object]] = {
-        "create": lambda: log.create(**policies),
-        "later": lambda: log.later(MINUTE),
-        "long": lambda: log.later(7 * MINUTE),
-        "run": lambda: run_one(log),
-        "trigger": lambda: log.command(TriggerSchedule),
-        "update": lambda: log.command(UpdateSchedule, spec=definition(every_ms=2 * MINUTE, **policies)),
-        "pause": lambda: log.command(PauseSchedule, note="for a while"),
-        "resume": lambda: log.command(ResumeSchedule),
-        "backfill": lambda: log.command(BackfillSchedule, **past),
-        "delete": lambda: log.command(DeleteSchedule),
-    }
-    steps[step]()
-
-
-def run_one(log: ScheduleLog) -> None:
-    state = log._schedules.states.get("report")
-    for instance in () if state is None else state.active[:1]:
-        if not log._jobs[instance.job_id].status.is_terminal:
-            log.run(instance.job_id)
-
-
-def project_in_pieces(log: ScheduleLog, url: str, cut: int) -> None:
-    engine = open_writer(parse_url(url))
-    with single_writer(engine) as connection:
-        store = ViewStore(connection)
-        store.prepare(rebuild=False)
-        events: list[Placed] = placed_events(log.log, log.codec, 0)
-        for event in events[:cut]:
-            write(store, log.log, 0, [event])
-        if len(events) > cut:
-            write(store, log.log, 0, events[cut:])
-    engine.dispose()

@@ -20,6 +20,7 @@ from mainspring.schemas import (
     JobCompleted,
     JobRetryScheduled,
     JobSpec,
+    JobStarted,
     JobStatus,
     JobSubmitted,
     OccurrenceFired,
@@ -35,6 +36,7 @@ from mainspring.schemas.schedule_limits import schedule_of
 from mainspring.topics import partition_for
 from tests.projector.conftest import dump
 from tests.proof.faults import Faults
+from tests.proof.ledger import AttemptKey
 from tests.support.chronos import Run, Target, Verdict, check, multiples
 
 _FLUSH_S = 30.0
@@ -82,6 +84,11 @@ class Chronos(Faults):
         """Returns when so many more occurrences have been fired: in mid-load."""
         wanted = self.fired + count
         self.site.until(lambda: self.fired >= wanted, f"{count} more fires")
+
+    def are_elsewhere(self, attempts: Iterable[AttemptKey]) -> bool:
+        """Whether each of these attempts was given up and another one of its job was started."""
+        starts = self.site.board.of
+        return all(any(each.attempt > number for each in starts(JobStarted, job)) for job, number in attempts)
 
     def be_quiet(self, fires_each: int) -> float:
         """Lets everything be well until each schedule has fired so often again; when that began, epoch milliseconds."""

@@ -30,7 +30,7 @@ _ORDER = (
 )
 _FORWARDED = {
     "demo": "Run the whole system on this machine, kill parts of it, and check that nothing was lost.",
-    "bench": "Measure throughput, latency, herd, restart and idle cost.",
+    "bench": "Measure throughput, latency, herd, schedules, restart and idle cost.",
 }
 
 

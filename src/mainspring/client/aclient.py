@@ -15,6 +15,7 @@ from mainspring.client.info import JobInfo
 from mainspring.client.outcomes import CancelOutcome
 from mainspring.client.queries import Filters, HistoryEntry, Queries
 from mainspring.client.schedules.awaiting import AsyncSchedules
+from mainspring.client.schedules.core import ScheduleCore
 from mainspring.client.steps import drive_async
 from mainspring.client.watch import Watch
 from mainspring.client.wire import Deadline
@@ -40,7 +41,7 @@ class AsyncClient:
     ) -> None:
         self._core = ClientCore(config or ClientConfig.of(settings, bootstrap=bootstrap, actor=actor))
         self._queries = Queries(self._core)
-        self.schedules = AsyncSchedules(self._core, self._queries)
+        self.schedules = AsyncSchedules(ScheduleCore(self._core, self._queries), self._handle)
 
     async def submit(
         self,

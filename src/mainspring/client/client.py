@@ -13,6 +13,7 @@ from mainspring.client.info import JobInfo
 from mainspring.client.outcomes import CancelOutcome
 from mainspring.client.queries import Filters, HistoryEntry, Queries
 from mainspring.client.schedules.blocking import Schedules
+from mainspring.client.schedules.core import ScheduleCore
 from mainspring.client.steps import drive
 from mainspring.client.watch import Watch
 from mainspring.client.wire import Deadline
@@ -51,7 +52,7 @@ class Client:
     ) -> None:
         self._core = ClientCore(config or ClientConfig.of(settings, bootstrap=bootstrap, actor=actor))
         self._queries = Queries(self._core)
-        self.schedules = Schedules(self._core, self._queries)
+        self.schedules = Schedules(ScheduleCore(self._core, self._queries), self._handle)
 
     def submit(
         self,

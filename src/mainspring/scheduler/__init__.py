@@ -4,11 +4,11 @@ from mainspring.client.info import JobInfo
 from mainspring.scheduler.errors import (
     FacadeError,
     NotStartedError,
-    NotSupportedYetError,
     ProcessorDiedError,
     SchedulerStoppedError,
 )
 from mainspring.scheduler.facade import JobScheduler, TransitionCallback
+from mainspring.scheduler.recurring import RecurringSchedule
 from mainspring.scheduler.transition import JobListener, Transition
 
 __all__ = [
@@ -17,8 +17,8 @@ __all__ = [
     "JobListener",
     "JobScheduler",
     "NotStartedError",
-    "NotSupportedYetError",
     "ProcessorDiedError",
+    "RecurringSchedule",
     "SchedulerStoppedError",
     "Transition",
     "TransitionCallback",

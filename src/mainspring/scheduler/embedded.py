@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mainspring.jobs.base import Job
+from mainspring.jobs.handler import Handler, for_class
+from mainspring.jobs.spec import Submittable
 from mainspring.scheduler.errors import ProcessorDiedError
 from mainspring.schemas import Codec
 from mainspring.topics import Connection, Topology
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from mainspring.processors.core.strategies import SchedulingStrategy
     from mainspring.workers import Worker
 
-__all__ = ["EmbeddedOptions", "EmbeddedProcessors"]
+__all__ = ["EmbeddedOptions", "EmbeddedProcessors", "handler_of"]
 
 LOOK_S = 0.01
 FOR_EVER_MS = 10 * 366 * 86_400_000
@@ -167,3 +170,12 @@ class EmbeddedProcessors:
             thread, stop = running
             stop.set()
             thread.join()
+
+
+def handler_of(job: Submittable) -> Handler | None:
+    """What runs a job that is given as an object; None for a bare name."""
+    if isinstance(job, str):
+        return None
+    if isinstance(job, Job):
+        return type(job).registered_handler or for_class(type(job))
+    return job if isinstance(job, Handler) else job.handler

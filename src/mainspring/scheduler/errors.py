@@ -6,13 +6,12 @@
     └── FacadeError
         ├── NotStartedError            used before `start`                         (RuntimeError)
         ├── SchedulerStoppedError      used after `stop` began                     (RuntimeError)
-        ├── ProcessorDiedError         the embedded scheduler or worker ended on its own
-        └── NotSupportedYetError       promised by the name, built later           (NotImplementedError)
+        └── ProcessorDiedError         the embedded scheduler or worker ended on its own
 """
 
 from mainspring.schemas.errors import MainspringError
 
-__all__ = ["FacadeError", "NotStartedError", "NotSupportedYetError", "ProcessorDiedError", "SchedulerStoppedError"]
+__all__ = ["FacadeError", "NotStartedError", "ProcessorDiedError", "SchedulerStoppedError"]
 
 
 class FacadeError(MainspringError):
@@ -41,11 +40,3 @@ class ProcessorDiedError(FacadeError):
     def __init__(self, part: str) -> None:
         self.part = part
         super().__init__(f"the embedded {part} ended on its own. Stop this scheduler; jobs are safe in the log")
-
-
-class NotSupportedYetError(FacadeError, NotImplementedError):
-    """The name is part of the vocabulary; what it stands for is not built yet."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-        super().__init__(f"{what} is not supported by this version. Submit single jobs with delay or run_at instead")

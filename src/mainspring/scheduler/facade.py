@@ -2,12 +2,12 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, cast
 
 import structlog
@@ -20,18 +20,18 @@ from mainspring.client.steps import Steps, drive, drive_async, fulfil
 from mainspring.client.watch import Watch
 from mainspring.client.wire import Deadline
 from mainspring.jobs.app import App, JobFunction
-from mainspring.jobs.base import Job
-from mainspring.jobs.handler import Handler, for_class
+from mainspring.jobs.handler import Handler
 from mainspring.jobs.options import JobOptions, options_of
 from mainspring.jobs.spec import Submittable
-from mainspring.scheduler.embedded import EmbeddedOptions, EmbeddedProcessors
-from mainspring.scheduler.errors import NotStartedError, NotSupportedYetError, SchedulerStoppedError
+from mainspring.scheduler.embedded import EmbeddedOptions, EmbeddedProcessors, handler_of
+from mainspring.scheduler.errors import NotStartedError, SchedulerStoppedError
 from mainspring.scheduler.follower import Followed
 from mainspring.scheduler.ledger import Ledger
 from mainspring.scheduler.memory import JobMemory
+from mainspring.scheduler.recurring import Recurring, RecurringSchedule
 from mainspring.scheduler.session import Session
 from mainspring.scheduler.transition import JobListener, Transition
-from mainspring.schemas import SCHEDULE_EVENT_TYPES, JobEvent
+from mainspring.schemas import SCHEDULE_EVENT_TYPES, JobEvent, ScheduleEvent
 from mainspring.workers import Registry
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ class JobScheduler:
         self._registry = registry
         self._memory = memory
         self._ledger = Ledger()
+        self._recurring = Recurring()
         self._listeners: list[JobListener | TransitionCallback] = []
         self._tasks: set[asyncio.Future[Any]] = set()
         self._changed = asyncio.Event()
@@ -241,19 +242,42 @@ class JobScheduler:
         """Tell an object (`on_transition`) or a callable of every transition from now on; see `JobListener`."""
         self._listeners.append(listener)
 
-    def schedule_recurring(self, factory: Callable[[], Submittable], interval: float | timedelta) -> NoReturn:
-        """Not built yet: raises `NotSupportedYetError`."""
-        raise NotSupportedYetError("schedule_recurring")
+    async def schedule_recurring(
+        self,
+        factory: Callable[[], Submittable],
+        interval: float | timedelta,
+        *,
+        allow_overlap: bool = False,
+        schedule_id: str | None = None,
+    ) -> str:
+        """Run a job every `interval` (seconds) from now on, first after one interval, and return the schedule's id.
 
-    def cancel_recurring(self, schedule_id: str) -> NoReturn:
-        """Not built yet: raises `NotSupportedYetError`."""
-        raise NotSupportedYetError("cancel_recurring")
+        `factory` is called once; its job is the template of all runs. Times are fixed and do not drift; what is missed
+        is made up for by one run. A run that is due while another has not ended is skipped unless `allow_overlap`.
+        It is in the log like any schedule: it goes on with the next instance until `cancel_recurring`. `join` does not
+        wait for its runs. Raises `InvalidScheduleError`, `DuplicateScheduleError`, `SchedulerStoppedError`.
+        """
+        self._check_running()
+        job = factory()
+        self._learn(job)
+        core = self._session.schedules
+        steps = self._recurring.create(core, factory, job, interval, schedule_id, allow_overlap=allow_overlap)
+        return await drive_async(steps)
+
+    async def cancel_recurring(self, schedule_id: str) -> bool:
+        """Fire no more of a schedule, whoever made it; what runs goes on. Whether there was one. Safe to repeat."""
+        self._check_running()
+        return await drive_async(self._recurring.cancel(self._session.schedules, schedule_id))
+
+    @property
+    def recurring(self) -> Mapping[str, RecurringSchedule]:
+        """What `schedule_recurring` has made here and nobody has ended, by id."""
+        return MappingProxyType(self._recurring.schedules)
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _submit(self, job: Submittable, args: Arguments, terms: JobOptions) -> Steps[str]:
-        if self._state != "running":
-            self._refuse()
+        self._check_running()
         self._learn(job)
         sent: list[Watch] = []
 
@@ -273,14 +297,13 @@ class JobScheduler:
 
     def _learn(self, job: Submittable) -> None:
         """Add the handler of a job object to what the embedded worker can run."""
-        if self._registry is None or isinstance(job, str):
-            return
-        if isinstance(job, Job):
-            handler = type(job).registered_handler or for_class(type(job))
-        else:
-            handler = job if isinstance(job, Handler) else job.handler
-        if self._registry.get(handler.name) is None:
+        handler = handler_of(job)
+        if self._registry is not None and handler is not None and self._registry.get(handler.name) is None:
             self._registry.add(handler)
+
+    def _check_running(self) -> None:
+        if self._state != "running":
+            self._refuse()
 
     def _refuse(self) -> NoReturn:
         if self._failure is not None:
@@ -356,6 +379,7 @@ class JobScheduler:
     def _take(self, batch: list[Followed], done: Future[None]) -> None:
         for told, _ in batch:
             if type(told) in SCHEDULE_EVENT_TYPES:
+                self._recurring.see(cast(ScheduleEvent, told))
                 continue
             event = cast(JobEvent, told)
             transition = self._memory.apply(event)

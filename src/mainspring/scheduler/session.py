@@ -6,6 +6,7 @@ from mainspring.client.config import ClientConfig, default_actor
 from mainspring.client.core import ClientCore
 from mainspring.client.info import JobInfo
 from mainspring.client.queries import Queries
+from mainspring.client.schedules.core import ScheduleCore
 from mainspring.client.steps import Steps, drive, wait
 from mainspring.client.wire import Deadline
 from mainspring.scheduler.embedded import EmbeddedProcessors
@@ -38,6 +39,13 @@ class Session:
         if self._core is None:
             raise RuntimeError("the session is not open")
         return self._core
+
+    @property
+    def schedules(self) -> ScheduleCore:
+        """The client below, for schedules."""
+        if self._core is None or self._queries is None:
+            raise RuntimeError("the session is not open")
+        return ScheduleCore(self._core, self._queries)
 
     def open(self) -> None:
         """Connect, begin to follow, then start the processors: no transition of theirs is missed."""

@@ -10,6 +10,7 @@ from mainspring.client.commands import Arguments, Submission, Terms
 from mainspring.client.info import JobInfo
 from mainspring.client.outcomes import Acceptance, CancelOutcome
 from mainspring.client.queries import HistoryEntry
+from mainspring.client.schedules.awaiting import AsyncSchedules
 from mainspring.jobs.models import JobStatus
 from mainspring.jobs.spec import Submittable
 from mainspring.testing.handle import TIMEOUT_S, VirtualJobHandle
@@ -86,6 +87,11 @@ class AsyncVirtualClient:
 
     def __init__(self, kit: "Mainspring") -> None:
         self._kit = kit
+        blocking = kit.schedules
+        self.schedules = AsyncSchedules(
+            blocking.core,
+            lambda watch: AsyncVirtualJobHandle(blocking.handle_of(watch)),
+        )
 
     async def submit(
         self,

@@ -11,6 +11,7 @@ from mainspring.client.config import ClientConfig
 from mainspring.client.info import JobInfo
 from mainspring.client.outcomes import CancelOutcome
 from mainspring.client.queries import HistoryEntry
+from mainspring.client.schedules.blocking import Schedules
 from mainspring.jobs.app import App, JobFunction
 from mainspring.jobs.base import Job
 from mainspring.jobs.handler import Handler
@@ -23,6 +24,7 @@ from mainspring.testing.clock import Duration, VirtualClock, microseconds
 from mainspring.testing.errors import StandstillError
 from mainspring.testing.handle import TIMEOUT_S, VirtualJobHandle
 from mainspring.testing.operations import Operations
+from mainspring.testing.schedules import VirtualScheduleCore
 from mainspring.testing.simulation import Simulation
 from mainspring.testing.worker import VirtualWorker
 from mainspring.topics import Connection, Topology
@@ -43,8 +45,8 @@ Source = App | Handler | JobFunction[..., Any]
 class Mainspring:
     """A scheduler and its workers, in memory. Use it as a context manager, or take the fixture `mainspring`.
 
-    It has the methods of the real `Client` for submitting and following jobs. Nothing happens by itself: `advance`
-    lets time pass, and whoever waits (`result`, `wait`, `join`) moves it as far as it must.
+    It has the methods of the real `Client` for submitting and following jobs, and its `schedules`. Nothing happens by
+    itself: `advance` lets time pass, and whoever waits (`result`, `wait`, `join`) moves it as far as it must.
 
     Args:
         apps: whose handlers the workers run. Without any, the handlers of what is submitted.
@@ -89,6 +91,8 @@ class Mainspring:
             connection=self._connection, topology=self._topology, codec=self._codec, actor=actor, view_url=None
         )
         self._operations = Operations(self._simulation, config)
+        core = VirtualScheduleCore(self._operations, config.payloads, self._adopt)
+        self.schedules = Schedules(core, lambda watch: VirtualJobHandle(self._operations, watch.job_id, None))
         self._closed = False
         for _ in range(workers):
             self.start_worker()

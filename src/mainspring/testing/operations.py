@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from mainspring.client.commands import CommandMaker, Submission, check_reason
 from mainspring.client.config import ClientConfig
@@ -34,6 +34,8 @@ from mainspring.schemas.events import (
     JobSubmitted,
 )
 from mainspring.schemas.logs import LogCaptured
+from mainspring.schemas.records import SCHEDULE_EVENT_TYPES, ScheduleCommand, ScheduleEvent
+from mainspring.schemas.schedule_limits import schedule_of
 from mainspring.testing.errors import StandstillError
 from mainspring.testing.simulation import Simulation
 from mainspring.testing.story import story
@@ -129,6 +131,35 @@ class Operations:
             if isinstance(verdict, CommandRejected):
                 raise rejected(verdict)
         return drawn, command.command_id
+
+    # Schedules.
+
+    @property
+    def now_ms(self) -> int:
+        """The present, epoch milliseconds UTC."""
+        return self._simulation.clock.wall_ms
+
+    def about_schedule(self, kind: type[Any], reason: str, **fields: Any) -> Any:
+        """A checked command. Raises `InvalidScheduleError`."""
+        command = self._maker.about_schedule(kind, reason, **fields)
+        self._commands += 1
+        return replace(command, command_id=f"command-{self._commands}")
+
+    def decide_schedule(self, command: ScheduleCommand) -> ScheduleEvent:
+        """Puts the command into the log, and returns what answers it."""
+        self._give(command)
+        self._scheduler.decide()
+        of_schedule = (event for _, event in self.schedule_events(schedule_of(command)))
+        return next(event for event in of_schedule if getattr(event, "command_id", None) == command.command_id)
+
+    def schedule_events(self, schedule_id: str) -> list[tuple[int, ScheduleEvent]]:
+        """What was decided about a schedule, and where it stands among all events."""
+        self._scheduler.decide()
+        return [
+            (offset, cast(ScheduleEvent, event))
+            for offset, event in enumerate(self._scheduler.events)
+            if type(event) in SCHEDULE_EVENT_TYPES and getattr(event, "schedule_id", None) == schedule_id
+        ]
 
     # What came of them.
 

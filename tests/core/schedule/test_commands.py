@@ -21,6 +21,8 @@ from mainspring.schemas.schedule_events import (
 from tests.core.schedule.site import HOUR, ID, MINUTE, Site, definition, every, minute
 from tests.core.spec import NOON
 
+DAY = 24 * HOUR
+
 
 def job(**fields: Any) -> JobSpec:
     return replace(JobSpec(job_id="", name="work"), **fields)
@@ -99,6 +101,17 @@ def test_what_waited_when_the_definition_changed_has_an_outcome() -> None:
     site.update(definition(every(HOUR)))
 
     assert site.skipped() == [("OVERLAP", 2, 3, 2)]
+
+
+def test_whether_an_update_ever_fires_is_told_by_the_beat_of_the_creation() -> None:
+    weekly = ScheduleTiming(rules=(IntervalRule(every_ms=7 * DAY),))
+    site = Site().create(definition(weekly)).later(4 * DAY)
+
+    nothing = definition(replace(weekly, start_ms=NOON + 8 * DAY, end_ms=NOON + 13 * DAY))
+    assert site.update(nothing).refusal() == RejectCode.INVALID_FIELD
+    once = site.update(definition(replace(weekly, end_ms=NOON + 9 * DAY)))
+
+    assert once.state().plan.nominal_ms == NOON + 7 * DAY
 
 
 def test_an_update_that_expects_another_version_is_refused() -> None:
@@ -215,6 +228,18 @@ def test_a_backfill_over_times_that_another_version_fired_is_refused_by_their_jo
     assert len([each for each in site.submits if each.spec.job_id == minute(1)]) == 2
     site.later(MINUTE)
     assert site.fired()[-1] == minute(2)
+    site.assert_row_is_fold()
+
+
+def test_a_time_that_was_fired_before_is_no_failure_and_pauses_nothing() -> None:
+    site = Site().create(pause_on_failure=True).later(MINUTE).succeed(minute(1))
+    site.update(definition(pause_on_failure=True, note="another"))
+
+    site.backfill(NOON + MINUTE, NOON + MINUTE).until_idle()
+
+    refused = [each for each in site.events if isinstance(each, InstanceEnded) and each.outcome == "REFUSED"]
+    assert [each.detail for each in refused] == ["DUPLICATE_JOB"]
+    assert (site.state().status, site.state().failed) == (ScheduleStatus.ACTIVE, 0)
     site.assert_row_is_fold()
 
 

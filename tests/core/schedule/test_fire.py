@@ -1,6 +1,6 @@
 """A schedule fires what is planned, once."""
 
-from mainspring.processors.core import Now
+from mainspring.processors.core import Now, Rules
 from mainspring.schemas.codes import CompletionCode
 from mainspring.schemas.common import JobStatus
 from mainspring.schemas.events import JobSubmitted
@@ -124,7 +124,7 @@ def test_what_the_submit_is_refused_for_comes_back_and_frees_the_schedule() -> N
     assert site.event(InstanceEnded).outcome == "REFUSED"
     assert site.event(InstanceEnded).detail == "DUPLICATE_JOB"
     assert site.state().active == ()
-    assert site.state().failed == 1
+    assert site.state().failed == 0, "the job of that time is there, and tells how it went"
 
 
 def test_an_instance_of_a_deleted_schedule_means_nothing_to_its_successor() -> None:
@@ -162,5 +162,5 @@ def test_ten_thousand_schedules_of_one_instant_are_fired_in_bounded_turns() -> N
 
     site.until_idle()
 
-    assert 0 < first <= 250
+    assert 0 < first <= 4_000 // Rules().partitions, "a share of one batch"
     assert len(set(site.fired())) == 1_000

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from mainspring.processors.core.timing.plan import plan_of
 from mainspring.schemas.codes import PauseCode, RejectCode
-from mainspring.schemas.commands import PauseSchedule, SubmitJob
+from mainspring.schemas.commands import DeleteSchedule, PauseSchedule, SubmitJob
 from mainspring.schemas.common import Cause, CauseSource
 from mainspring.schemas.events import CommandRejected
 from mainspring.schemas.followups import InstanceFinished
@@ -51,6 +52,26 @@ def test_a_schedule_that_cannot_be_computed_can_be_deleted(broken: Site) -> None
     broken.later(MINUTE).until_idle().delete()
 
     assert set(broken.schedules.states) == {"sound"}
+
+
+@pytest.mark.parametrize("method", ["next_after", "span"])
+def test_rules_that_fail_at_an_instant_keep_nobody_from_deleting_or_replacing_them(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OverflowError("date value out of range")
+
+    failing = every(MINUTE, end_ms=NOON + 1_000 * HOUR)
+    site = Site().create(definition(failing)).create(definition(failing, "other"))
+    monkeypatch.setattr(plan_of(failing, NOON), method, fail)
+    site.later(MINUTE).until_idle()
+
+    site.update(definition(every(HOUR)))
+    site.apply(DeleteSchedule(schedule_id="other", command_id="delete", actor="ada", requested_at_ms=NOON))
+
+    assert site.state().version == 2
+    assert set(site.schedules.states) == {ID}
+    site.assert_row_is_fold()
 
 
 def test_other_time_zone_data_is_taken_up_after_a_restart_without_an_event() -> None:

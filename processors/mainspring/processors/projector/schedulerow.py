@@ -46,25 +46,32 @@ class ScheduleRow:
     last_event_at_ms: int
     planned: tuple[tuple[int, int, ScheduleStatus], Plan] | None = None
     """The next occurrence, and the version, cursor and status that it was computed for."""
+    written: tuple[ScheduleSpec, str, str] | None = None
+    """What `timing_data` and `definition_data` made of this definition."""
 
     @classmethod
     def loaded(cls, row: Mapping[Any, Any]) -> "ScheduleRow":
         """The row as the database has it."""
         state = schedule_state_of(row)
         plan = Plan(nominal_ms=row["next_nominal_ms"], fire_at_ms=row["next_fire_ms"], tzdata=row["tzdata"])
+        spec = definition_of(row["timing"], row["definition"])
         return cls(
             state=state,
-            spec=definition_of(row["timing"], row["definition"]),
+            spec=spec,
             partition=row["partition"],
             last_event_type=row["last_event_type"],
             last_event_offset=row["last_event_offset"],
             last_event_at_ms=row["last_event_at_ms"],
             planned=(_planned_for(state), plan) if plan.tzdata == tzdata_version() else None,
+            written=(spec, row["timing"], row["definition"]),
         )
 
     def values(self) -> dict[str, Any]:
         """All columns, by name."""
         state, spec, plan = self.state, self.spec, self._plan()
+        if self.written is None or self.written[0] is not spec:
+            self.written = spec, timing_data(spec), definition_data(spec)
+        _, timing, definition = self.written
         return {
             **{name: getattr(state, name) for name in _SAME_NAME},
             "partition": self.partition,
@@ -73,8 +80,8 @@ class ScheduleRow:
             "queue": clean(spec.job.queue),
             "tenant": clean(spec.job.tenant),
             "note": clean(spec.note),
-            "timing": timing_data(spec),
-            "definition": definition_data(spec),
+            "timing": timing,
+            "definition": definition,
             "create_command_id": clean(state.create_command_id),
             "next_nominal_ms": plan.nominal_ms,
             "next_fire_ms": plan.fire_at_ms,

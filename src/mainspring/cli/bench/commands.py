@@ -20,7 +20,7 @@ _EPILOG = (
 )
 app = typer.Typer(
     name="bench",
-    help="Measure throughput, latency, herd, restart and idle cost.",
+    help="Measure throughput, latency, herd, schedules, restart and idle cost.",
     epilog=_EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -121,6 +121,24 @@ def idle(
 
     plan = _plan(partitions, _SLOTS, memory=memory)
     _run(ctx, plan, output, lambda site: bench.measure(site, seconds, records))
+
+
+@app.command()
+def schedules(
+    ctx: typer.Context,
+    *,
+    count: Annotated[int, typer.Option("--schedules", help="Schedules of one second.", min=1, metavar="N")] = 10_000,
+    records: Records = _RECORDS,
+    partitions: Partitions = _PARTITIONS,
+    slots: Slots = _SLOTS,
+    memory: Memory = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Many schedules with the same cron expression: how late the last one is fired."""
+    from mainspring.cli.bench import schedules as bench
+
+    plan = _plan(partitions, slots, memory=memory)
+    _run(ctx, plan, output, lambda site: bench.measure(site, count, records))
 
 
 def _plan(partitions: int, slots: int, *, memory: bool) -> "Plan":

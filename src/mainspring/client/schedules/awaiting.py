@@ -1,13 +1,11 @@
 """`client.schedules` for callers that await."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Generic, TypeVar, Unpack
 
 from mainspring.client.commands import Arguments
-from mainspring.client.core import ClientCore
-from mainspring.client.handle import TIMEOUT_S, AsyncJobHandle
-from mainspring.client.queries import Queries
+from mainspring.client.handle import TIMEOUT_S
 from mainspring.client.schedules.core import ScheduleCore
 from mainspring.client.schedules.definition import Policies
 from mainspring.client.schedules.info import (
@@ -20,6 +18,7 @@ from mainspring.client.schedules.info import (
 )
 from mainspring.client.schedules.rules import Timing
 from mainspring.client.steps import drive_async
+from mainspring.client.watch import Watch
 from mainspring.client.wire import Deadline
 from mainspring.jobs.options import JobOptions
 from mainspring.jobs.spec import Submittable
@@ -29,12 +28,16 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncSchedules"]
 
+H = TypeVar("H")
+"""The handles of jobs that the client gives."""
 
-class AsyncSchedules:
+
+class AsyncSchedules(Generic[H]):
     """`Schedules` for asyncio: the same operations, arguments and errors, awaited."""
 
-    def __init__(self, core: ClientCore, queries: Queries) -> None:
-        self._core = ScheduleCore(core, queries)
+    def __init__(self, core: ScheduleCore, handle: Callable[[Watch], H]) -> None:
+        self.core = core
+        self.handle_of = handle
 
     async def create(
         self,
@@ -49,7 +52,7 @@ class AsyncSchedules:
         **policies: Unpack[Policies],
     ) -> ScheduleInfo:
         """Have a job fired by the plan from now on; as `Schedules.create`."""
-        steps = self._core.create(schedule_id, when, job, args, options, reason, policies, Deadline(timeout))
+        steps = self.core.create(schedule_id, when, job, args, options, reason, policies, Deadline(timeout))
         return await drive_async(steps)
 
     async def update(
@@ -67,8 +70,8 @@ class AsyncSchedules:
     ) -> AcceptedChange:
         """Go on by another definition: what is given replaces what it had, all else stays; as `Schedules.update`."""
         deadline = Deadline(timeout)
-        plan = await drive_async(self._core.plan_update(schedule_id, when, job, args, options, policies, deadline))
-        return await drive_async(self._core.update(plan, expected_version, reason, deadline))
+        plan = await drive_async(self.core.plan_update(schedule_id, when, job, args, options, policies, deadline))
+        return await drive_async(self.core.update(plan, expected_version, reason, deadline))
 
     async def plan_update(
         self,
@@ -83,7 +86,7 @@ class AsyncSchedules:
     ) -> PlannedUpdate:
         """What `update` with these arguments would change; as `Schedules.plan_update`."""
         return await drive_async(
-            self._core.plan_update(schedule_id, when, job, args, options, policies, Deadline(timeout))
+            self.core.plan_update(schedule_id, when, job, args, options, policies, Deadline(timeout))
         )
 
     async def send_update(
@@ -95,7 +98,7 @@ class AsyncSchedules:
         timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
     ) -> AcceptedChange:
         """Carry out what `plan_update` gave; as `Schedules.send_update`."""
-        return await drive_async(self._core.update(plan, expected_version, reason, Deadline(timeout)))
+        return await drive_async(self.core.update(plan, expected_version, reason, Deadline(timeout)))
 
     async def pause(
         self,
@@ -106,7 +109,7 @@ class AsyncSchedules:
         timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
     ) -> AcceptedChange:
         """Fire nothing until it is resumed; as `Schedules.pause`."""
-        return await drive_async(self._core.pause(schedule_id, note, reason, Deadline(timeout)))
+        return await drive_async(self.core.pause(schedule_id, note, reason, Deadline(timeout)))
 
     async def resume(
         self,
@@ -116,7 +119,7 @@ class AsyncSchedules:
         timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
     ) -> AcceptedChange:
         """Go on with what is planned from now on; as `Schedules.resume`."""
-        return await drive_async(self._core.resume(schedule_id, reason, Deadline(timeout)))
+        return await drive_async(self.core.resume(schedule_id, reason, Deadline(timeout)))
 
     async def trigger(
         self,
@@ -124,10 +127,10 @@ class AsyncSchedules:
         *,
         reason: str = "",
         timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
-    ) -> AsyncJobHandle:
+    ) -> H:
         """Fire one instance now, beside the plan and whatever the policies say; as `Schedules.trigger`."""
-        watch = await drive_async(self._core.trigger(schedule_id, reason, Deadline(timeout)))
-        return AsyncJobHandle(self._core.core, self._core.queries, watch)
+        watch = await drive_async(self.core.trigger(schedule_id, reason, Deadline(timeout)))
+        return self.handle_of(watch)
 
     async def backfill(
         self,
@@ -139,7 +142,7 @@ class AsyncSchedules:
         timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
     ) -> AcceptedBackfill:
         """Fire the occurrences of a range in the past; as `Schedules.backfill`."""
-        return await drive_async(self._core.backfill(schedule_id, since, until, reason, Deadline(timeout)))
+        return await drive_async(self.core.backfill(schedule_id, since, until, reason, Deadline(timeout)))
 
     async def delete(
         self,
@@ -149,7 +152,7 @@ class AsyncSchedules:
         timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
     ) -> AcceptedChange:
         """End a schedule for good; as `Schedules.delete`."""
-        return await drive_async(self._core.delete(schedule_id, reason, Deadline(timeout)))
+        return await drive_async(self.core.delete(schedule_id, reason, Deadline(timeout)))
 
     async def get(
         self,
@@ -159,7 +162,7 @@ class AsyncSchedules:
         fresh: bool = True,
     ) -> ScheduleInfo:
         """All about one schedule; as `Schedules.get`."""
-        return await drive_async(self._core.get(schedule_id, Deadline(timeout), fresh=fresh))
+        return await drive_async(self.core.get(schedule_id, Deadline(timeout), fresh=fresh))
 
     async def list(
         self,
@@ -174,7 +177,7 @@ class AsyncSchedules:
         """One page of schedules from the view; as `Schedules.list`."""
         deadline = Deadline(timeout)
         return await drive_async(
-            self._core.page(filters or ScheduleFilters(), order, limit, cursor, deadline, fresh=fresh)
+            self.core.page(filters or ScheduleFilters(), order, limit, cursor, deadline, fresh=fresh)
         )
 
     async def history(
@@ -185,4 +188,4 @@ class AsyncSchedules:
         timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
     ) -> Sequence[ScheduleEntry]:
         """Every event of a schedule, from the log; as `Schedules.history`."""
-        return await drive_async(self._core.history(schedule_id, since, Deadline(timeout)))
+        return await drive_async(self.core.history(schedule_id, since, Deadline(timeout)))

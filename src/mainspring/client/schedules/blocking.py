@@ -1,13 +1,11 @@
 """`client.schedules` for callers that block."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Generic, TypeVar, Unpack
 
 from mainspring.client.commands import Arguments
-from mainspring.client.core import ClientCore
-from mainspring.client.handle import TIMEOUT_S, JobHandle
-from mainspring.client.queries import Queries
+from mainspring.client.handle import TIMEOUT_S
 from mainspring.client.schedules.core import ScheduleCore
 from mainspring.client.schedules.definition import Policies
 from mainspring.client.schedules.info import (
@@ -20,6 +18,7 @@ from mainspring.client.schedules.info import (
 )
 from mainspring.client.schedules.rules import Timing
 from mainspring.client.steps import drive
+from mainspring.client.watch import Watch
 from mainspring.client.wire import Deadline
 from mainspring.jobs.options import JobOptions
 from mainspring.jobs.spec import Submittable
@@ -29,16 +28,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Schedules"]
 
+H = TypeVar("H")
+"""The handles of jobs that the client gives."""
 
-class Schedules:
+
+class Schedules(Generic[H]):
     """Recurring schedules, as the log decides on them: every command waits for the scheduler's verdict.
 
     Each may raise `ScheduleNotFoundError`, `ScheduleRejectedError` (with the code of the refusal), `NotDeliveredError`,
     `VerdictTimeoutError` and `InvalidScheduleError` (nothing was sent). `timeout` is in seconds; None waits for ever.
     """
 
-    def __init__(self, core: ClientCore, queries: Queries) -> None:
-        self._core = ScheduleCore(core, queries)
+    def __init__(self, core: ScheduleCore, handle: Callable[[Watch], H]) -> None:
+        self.core = core
+        self.handle_of = handle
 
     def create(
         self,
@@ -57,7 +60,7 @@ class Schedules:
         `when` is `Every(…)`, `Cron(…)`, several of them, or `When(…)`. `job` and `args` are as in `Client.submit`, and
         `options` the terms of each instance, but for ids and instants. Raises `DuplicateScheduleError`, too.
         """
-        steps = self._core.create(schedule_id, when, job, args, options, reason, policies, Deadline(timeout))
+        steps = self.core.create(schedule_id, when, job, args, options, reason, policies, Deadline(timeout))
         return drive(steps)
 
     def update(
@@ -80,8 +83,8 @@ class Schedules:
         change those of the job it has.
         """
         deadline = Deadline(timeout)
-        plan = drive(self._core.plan_update(schedule_id, when, job, args, options, policies, deadline))
-        return drive(self._core.update(plan, expected_version, reason, deadline))
+        plan = drive(self.core.plan_update(schedule_id, when, job, args, options, policies, deadline))
+        return drive(self.core.update(plan, expected_version, reason, deadline))
 
     def plan_update(
         self,
@@ -95,7 +98,7 @@ class Schedules:
         **policies: Unpack[Policies],
     ) -> PlannedUpdate:
         """What `update` with these arguments would change. Nothing is sent."""
-        return drive(self._core.plan_update(schedule_id, when, job, args, options, policies, Deadline(timeout)))
+        return drive(self.core.plan_update(schedule_id, when, job, args, options, policies, Deadline(timeout)))
 
     def send_update(
         self,
@@ -106,22 +109,22 @@ class Schedules:
         timeout: float | None = TIMEOUT_S,
     ) -> AcceptedChange:
         """Carry out what `plan_update` gave, if nobody has changed the schedule since. Raises as `update`."""
-        return drive(self._core.update(plan, expected_version, reason, Deadline(timeout)))
+        return drive(self.core.update(plan, expected_version, reason, Deadline(timeout)))
 
     def pause(
         self, schedule_id: str, note: str = "", *, reason: str = "", timeout: float | None = TIMEOUT_S
     ) -> AcceptedChange:
         """Fire nothing until it is resumed; what runs goes on. `note` is shown with the schedule meanwhile."""
-        return drive(self._core.pause(schedule_id, note, reason, Deadline(timeout)))
+        return drive(self.core.pause(schedule_id, note, reason, Deadline(timeout)))
 
     def resume(self, schedule_id: str, *, reason: str = "", timeout: float | None = TIMEOUT_S) -> AcceptedChange:
         """Go on with what is planned from now on; what was planned meanwhile is recorded as skipped."""
-        return drive(self._core.resume(schedule_id, reason, Deadline(timeout)))
+        return drive(self.core.resume(schedule_id, reason, Deadline(timeout)))
 
-    def trigger(self, schedule_id: str, *, reason: str = "", timeout: float | None = TIMEOUT_S) -> JobHandle:
+    def trigger(self, schedule_id: str, *, reason: str = "", timeout: float | None = TIMEOUT_S) -> H:
         """Fire one instance now, beside the plan and whatever the policies say. Returns the handle of its job."""
-        watch = drive(self._core.trigger(schedule_id, reason, Deadline(timeout)))
-        return JobHandle(self._core.core, self._core.queries, watch)
+        watch = drive(self.core.trigger(schedule_id, reason, Deadline(timeout)))
+        return self.handle_of(watch)
 
     def backfill(
         self,
@@ -137,18 +140,18 @@ class Schedules:
         They are fired one after the other, or together with `allow_all`. One that was fired before is left out, and its
         job id is refused: nothing runs twice. Returns when the range is accepted.
         """
-        return drive(self._core.backfill(schedule_id, since, until, reason, Deadline(timeout)))
+        return drive(self.core.backfill(schedule_id, since, until, reason, Deadline(timeout)))
 
     def delete(self, schedule_id: str, *, reason: str = "", timeout: float | None = TIMEOUT_S) -> AcceptedChange:
         """End a schedule for good; its instances run on, its history stays in the log."""
-        return drive(self._core.delete(schedule_id, reason, Deadline(timeout)))
+        return drive(self.core.delete(schedule_id, reason, Deadline(timeout)))
 
     def get(self, schedule_id: str, *, timeout: float | None = TIMEOUT_S, fresh: bool = True) -> ScheduleInfo:
         """All about one schedule, from the view; without one from the log (cost as for `history`).
 
         `fresh` waits until this client's own commands are decided and seen by the view. Raises `ViewBehindError`, too.
         """
-        return drive(self._core.get(schedule_id, Deadline(timeout), fresh=fresh))
+        return drive(self.core.get(schedule_id, Deadline(timeout), fresh=fresh))
 
     def list(
         self,
@@ -165,10 +168,10 @@ class Schedules:
         `order` is `id`, `next` (the next to fire first) or `newest`. Raises `ViewUnavailableError`, `ViewBehindError`.
         """
         deadline = Deadline(timeout)
-        return drive(self._core.page(filters or ScheduleFilters(), order, limit, cursor, deadline, fresh=fresh))
+        return drive(self.core.page(filters or ScheduleFilters(), order, limit, cursor, deadline, fresh=fresh))
 
     def history(
         self, schedule_id: str, *, since: datetime | None = None, timeout: float | None = TIMEOUT_S
     ) -> Sequence[ScheduleEntry]:
         """Every event of a schedule, refused commands included, from the log: about a microsecond per event in it."""
-        return drive(self._core.history(schedule_id, since, Deadline(timeout)))
+        return drive(self.core.history(schedule_id, since, Deadline(timeout)))

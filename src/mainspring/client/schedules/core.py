@@ -31,6 +31,7 @@ from mainspring.client.watch import Start, Watch
 from mainspring.client.wire import Deadline
 from mainspring.jobs.errors import InvalidJobError
 from mainspring.jobs.options import JobOptions
+from mainspring.jobs.payload import PayloadCodec
 from mainspring.jobs.spec import Submittable
 from mainspring.schemas.commands import (
     BackfillSchedule,
@@ -49,7 +50,7 @@ from mainspring.schemas.schedule_limits import check_schedule_id, schedule_of
 if TYPE_CHECKING:
     from mainspring.processors.projector.schedulemodel import ScheduleOrder, SchedulePage
 
-__all__ = ["ScheduleCore"]
+__all__ = ["ScheduleCore", "checked_id"]
 
 _SEND_AGAIN = "Ask for the schedule, and send it again if it is as it was."
 
@@ -58,8 +59,8 @@ class ScheduleCore:
     """The operations. Safe to share between threads, as the client that they belong to."""
 
     def __init__(self, core: ClientCore, queries: Queries) -> None:
-        self.core = core
-        self.queries = queries
+        self._core = core
+        self._queries = queries
 
     def create(
         self,
@@ -73,9 +74,8 @@ class ScheduleCore:
         deadline: Deadline,
     ) -> Steps[ScheduleInfo]:
         """Returns the schedule as it was accepted."""
-        codec = self.core.config.payloads
-        spec = define(_checked_id(schedule_id), when, job, args, options, codec, policies)
-        command = self._about(CreateSchedule, reason, spec=_checked(spec))
+        spec = define(checked_id(schedule_id), when, job, args, options, self.payloads, policies)
+        command = self._about(CreateSchedule, reason, spec=self._checked(spec))
         event = yield from self._decided(command, deadline)
         info = ScheduleInfo.of_events([cast(ScheduleCreated, event)])
         assert info is not None, event  # the fold of a ScheduleCreated is a schedule
@@ -92,18 +92,18 @@ class ScheduleCore:
         deadline: Deadline,
     ) -> Steps[PlannedUpdate]:
         """Reads the schedule and returns what would become of it. Raises `ScheduleNotFoundError`."""
-        before = yield from self._folded(schedule_id, deadline, fresh=True)
+        before = yield from self.folded(schedule_id, deadline, fresh=True)
         after = redefine(
             before.definition,
             when=when,
             job=job,
             args=args,
             options=options,
-            codec=self.core.config.payloads,
+            codec=self.payloads,
             policies=policies,
         )
         changes = changes_between(before.definition, after)
-        return PlannedUpdate(before=before, after=_checked(after), changes=changes)
+        return PlannedUpdate(before=before, after=self._checked(after), changes=changes)
 
     def update(
         self, plan: PlannedUpdate, expected_version: int | None, reason: str, deadline: Deadline
@@ -131,7 +131,7 @@ class ScheduleCore:
     def trigger(self, schedule_id: str, reason: str, deadline: Deadline) -> Steps[Watch]:
         """Returns the job that was fired."""
         command = self._about(TriggerSchedule, reason, schedule_id=schedule_id)
-        wire = self.core.wire
+        wire = self._core.wire
         starts = yield from wire.starts()
         event = cast(OccurrenceFired, (yield from self._decided(command, deadline)))
         partition = wire.partition_of(event.job_id)
@@ -157,13 +157,13 @@ class ScheduleCore:
 
     def get(self, schedule_id: str, deadline: Deadline, *, fresh: bool) -> Steps[ScheduleInfo]:
         """The schedule by the view, else by the log. Raises `ScheduleNotFoundError`, `ViewBehindError`."""
-        partition = self.core.wire.partition_of(_checked_id(schedule_id))
-        view = yield from self.queries.opened()
+        partition = self._core.wire.partition_of(checked_id(schedule_id))
+        view = yield from self._queries.opened()
         if view is None:
-            return (yield from self._folded(schedule_id, deadline, fresh=fresh))
+            return (yield from self.folded(schedule_id, deadline, fresh=fresh))
         if fresh:
-            yield from self.queries.caught_up(view, [partition], schedule_id, deadline)
-        asked = self.core.wire.in_background(view.schedule, schedule_id)
+            yield from self._queries.caught_up(view, [partition], schedule_id, deadline)
+        asked = self._core.wire.in_background(view.schedule, schedule_id)
         detail = yield from wait(asked, deadline.left())
         if detail is None:
             raise ScheduleNotFoundError(schedule_id, "the view")
@@ -180,26 +180,24 @@ class ScheduleCore:
         fresh: bool,
     ) -> Steps["SchedulePage"]:
         """One page of schedules by the view. Raises `ViewUnavailableError`, `ViewBehindError`."""
-        view = yield from self.queries.opened()
+        view = yield from self._queries.opened()
         if view is None:
             raise ViewUnavailableError("list")
         from mainspring.processors.projector.schedulemodel import ScheduleOrder
 
         if fresh:
-            yield from self.queries.caught_up(view, self.core.wire.partitions, None, deadline)
+            yield from self._queries.caught_up(view, self._core.wire.partitions, None, deadline)
         conditions, by = filters.to_model(), ScheduleOrder(order)
 
         def page() -> "SchedulePage":
             return view.schedules(conditions, order=by, limit=limit, cursor=cursor)
 
-        return (yield from wait(self.core.wire.in_background(page), deadline.left()))
+        return (yield from wait(self._core.wire.in_background(page), deadline.left()))
 
-    def _folded(self, schedule_id: str, deadline: Deadline, *, fresh: bool) -> Steps[ScheduleInfo]:
+    def folded(self, schedule_id: str, deadline: Deadline, *, fresh: bool) -> Steps[ScheduleInfo]:
         """The schedule by its partition of the log. Raises `ScheduleNotFoundError`."""
-        self.core.wire.check_usable()
-        partition = self.core.wire.partition_of(_checked_id(schedule_id))
         if fresh:
-            yield from self.core.own_commands_decided([partition], deadline)
+            yield from self._own_decided(checked_id(schedule_id), deadline)
         entries = yield from self.history(schedule_id, None, deadline)
         info = ScheduleInfo.of_events(entry.event for entry in entries)
         if info is None:
@@ -208,9 +206,9 @@ class ScheduleCore:
 
     def history(self, schedule_id: str, since: datetime | None, deadline: Deadline) -> Steps[list[ScheduleEntry]]:
         """Every event of the schedule, refusals included, out of the log."""
-        wire = self.core.wire
+        wire = self._core.wire
         wire.check_usable()
-        partition = wire.partition_of(_checked_id(schedule_id))
+        partition = wire.partition_of(checked_id(schedule_id))
         start = wire.hint(schedule_id) if since is None else Start(time_ms=epoch_ms(since))
         events, _ = yield from wire.scan(partition, schedule_id.encode(), start, deadline)
         return [
@@ -219,15 +217,39 @@ class ScheduleCore:
             if type(event) in SCHEDULE_EVENT_TYPES
         ]
 
+    @property
+    def payloads(self) -> PayloadCodec:
+        """Writes the arguments of jobs that are given by name."""
+        return self._core.config.payloads
+
+    def now_ms(self) -> int:
+        """The present, epoch milliseconds UTC."""
+        return time.time_ns() // 1_000_000
+
+    def _checked(self, spec: ScheduleSpec) -> ScheduleSpec:
+        """The definition, if its rules mean something: what the scheduler would say of them, before it is asked."""
+        from mainspring.processors.core.timing import check_timing
+
+        problem = check_timing(spec.timing, created_ms=self.now_ms())
+        if problem is not None:
+            raise InvalidScheduleError(problem.code, problem.field, problem.message)
+        return spec
+
     def _about(self, kind: type[Any], reason: str, **fields: Any) -> Any:
-        self.core.wire.check_usable()
-        return self.core.maker.about_schedule(kind, reason, **fields)
+        self._core.wire.check_usable()
+        return self._core.maker.about_schedule(kind, reason, **fields)
+
+    def _own_decided(self, schedule_id: str, deadline: Deadline) -> Steps[None]:
+        """Returns when what this client has asked of the schedule is decided."""
+        wire = self._core.wire
+        wire.check_usable()
+        yield from self._core.own_commands_decided([wire.partition_of(schedule_id)], deadline)
 
     def _decided(self, command: ScheduleCommand, deadline: Deadline) -> Steps[ScheduleEvent]:
         """Sends the command and returns the event that accepts it. Raises what a refusal says."""
-        wire, schedule_id = self.core.wire, schedule_of(command)
+        wire, schedule_id = self._core.wire, schedule_of(command)
         try:
-            envelope = self.core.maker.envelope(command)
+            envelope = self._core.maker.envelope(command)
         except InvalidJobError as error:
             raise InvalidScheduleError(error.code, error.field, error.message) from error
         starts = yield from wire.starts()
@@ -237,26 +259,17 @@ class ScheduleCore:
         except NotDeliveredError as error:
             raise NotDeliveredError((schedule_id,), error.cause, _SEND_AGAIN) from error
         wire.last[watch.partition] = watch
-        verdict = yield from self.core.verdict(watch, deadline)
+        verdict = yield from self._core.verdict(watch, deadline)
         assert verdict is not None, command  # only a submit can be adopted
         return cast(ScheduleEvent, verdict.event)
 
 
-def _checked_id(schedule_id: str) -> str:
+def checked_id(schedule_id: str) -> str:
+    """The id, if a schedule can have it. Raises `InvalidScheduleError`."""
     problem = check_schedule_id(schedule_id)
     if problem is not None:
         raise InvalidScheduleError(problem.code, problem.field, problem.message)
     return schedule_id
-
-
-def _checked(spec: ScheduleSpec) -> ScheduleSpec:
-    """The definition, if its rules mean something: what the scheduler would say to them is said before it is asked."""
-    from mainspring.processors.core.timing import check_timing
-
-    problem = check_timing(spec.timing, created_ms=time.time_ns() // 1_000_000)
-    if problem is not None:
-        raise InvalidScheduleError(problem.code, problem.field, problem.message)
-    return spec
 
 
 def _change(event: ScheduleEvent) -> AcceptedChange:

@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from mainspring.processors.core.errors import CoreError
 from mainspring.processors.core.schedule.decide_due import close_rest, decide_due
 from mainspring.processors.core.schedule.draft import Definition, Draft
 from mainspring.processors.core.schedule.fire import fire
@@ -121,7 +122,7 @@ def _create(draft: Draft, command: CreateSchedule) -> None:
 
 
 def _check_definition(draft: Draft, spec: ScheduleSpec, *, created_ms: int) -> Problem | None:
-    problem = check_timing(spec.timing, created_ms=created_ms)
+    problem = check_timing(spec.timing, created_ms=created_ms, after_ms=draft.now_ms)
     if problem is not None:
         return problem
     queues = draft.context.queues
@@ -135,8 +136,7 @@ def _check_definition(draft: Draft, spec: ScheduleSpec, *, created_ms: int) -> P
 
 
 def _delete(draft: Draft, definition: Definition | None, command: DeleteSchedule) -> None:
-    if definition is not None:
-        close_rest(draft, definition, "the schedule was deleted")
+    _settle(draft, definition, "the schedule was deleted")
     draft.add(
         ScheduleDeleted(**draft.head(), command_id=command.command_id, actor=command.actor, reason=command.reason)
     )
@@ -151,13 +151,11 @@ def _update(draft: Draft, definition: Definition | None, command: UpdateSchedule
         )
         reject(draft, command, RejectCode.VERSION_CONFLICT, message)
         return
-    problem = _check_definition(draft, spec, created_ms=draft.now_ms)
+    problem = _check_definition(draft, spec, created_ms=state.created_at_ms)
     if problem is not None:
         reject(draft, command, problem.code, problem.message)
         return
-    if definition is not None:
-        decide_due(draft, definition, _ROOM)
-        close_rest(draft, definition, "the definition was changed before it was fired")
+    _settle(draft, definition, "the definition was changed before it was fired", fires=True)
     draft.spec = spec
     draft.add(
         ScheduleUpdated(
@@ -169,6 +167,23 @@ def _update(draft: Draft, definition: Definition | None, command: UpdateSchedule
             spec=spec,
         )
     )
+
+
+def _settle(draft: Draft, definition: Definition | None, reason: str, *, fires: bool = False) -> None:
+    """Gives what was planned up to now its outcome by the old terms, as far as these can be computed.
+
+    Rules that cannot be must not keep their schedule from being deleted, or given others.
+    """
+    if definition is None:
+        return
+    try:
+        if fires:
+            decide_due(draft, definition, _ROOM)
+        close_rest(draft, definition, reason)
+    except CoreError:
+        raise
+    except Exception:  # noqa: BLE001 - whatever is wrong with the rules; what was decided so far stands
+        return
 
 
 def _pause(draft: Draft, definition: Definition, command: PauseSchedule) -> None:

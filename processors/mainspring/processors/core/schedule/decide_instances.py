@@ -1,16 +1,15 @@
 """Decisions on what a schedule hears of its instances, and on rules that cannot be computed."""
 
 from mainspring.processors.core.schedule.draft import Draft, fired_revision
+from mainspring.processors.core.schedule.evolve import has_failed
 from mainspring.schemas.bounds import MESSAGE_MAX_CHARS
-from mainspring.schemas.codes import InstanceOutcome, PauseCode
+from mainspring.schemas.codes import PauseCode
 from mainspring.schemas.followups import InstanceFinished
 from mainspring.schemas.limits import clip
 from mainspring.schemas.schedule import ScheduleSpec, ScheduleStatus
 from mainspring.schemas.schedule_events import BackfillEnded, InstanceEnded, SchedulePaused
 
 __all__ = ["decide_finished", "decide_unprocessable"]
-
-_FAILURES = frozenset({InstanceOutcome.FAILED, InstanceOutcome.TIMED_OUT, InstanceOutcome.REFUSED})
 
 
 def decide_finished(draft: Draft, spec: ScheduleSpec | None, finished: InstanceFinished) -> None:
@@ -31,7 +30,7 @@ def decide_finished(draft: Draft, spec: ScheduleSpec | None, finished: InstanceF
             finished_at_ms=finished.finished_at_ms,
         )
     )
-    pauses = spec is not None and spec.pause_on_failure and finished.outcome in _FAILURES
+    pauses = spec is not None and spec.pause_on_failure and has_failed(finished.outcome, finished.detail)
     if pauses and draft.present.status is ScheduleStatus.ACTIVE:
         reason = f"{finished.job_id} ended {finished.outcome}"
         draft.add(

@@ -12,7 +12,7 @@ from mainspring.processors.core.errors import ScheduleFoldError
 from mainspring.processors.core.schedule.transitions import apply_schedule_edge
 from mainspring.schemas.bounds import ACTIVE_INSTANCES_MAX, FIRED_RUNS_MAX
 from mainspring.schemas.build import copier
-from mainspring.schemas.codes import FireOrigin, InstanceOutcome, StopMode
+from mainspring.schemas.codes import FireOrigin, InstanceOutcome, RejectCode, StopMode
 from mainspring.schemas.records import ScheduleEvent
 from mainspring.schemas.schedule_events import (
     BackfillAccepted,
@@ -31,7 +31,7 @@ from mainspring.schemas.schedule_events import (
 )
 from mainspring.schemas.tables import ActiveInstance, Backfill, FiredRun, Plan, ScheduleState
 
-__all__ = ["NO_PLAN", "evolve_schedule", "fold_schedule", "with_plan"]
+__all__ = ["NO_PLAN", "evolve_schedule", "fold_schedule", "has_failed", "with_plan"]
 
 NO_PLAN: Final = Plan()
 """The plan of a schedule for which the next occurrence has not been computed."""
@@ -98,6 +98,14 @@ def evolve_schedule(  # noqa: C901, PLR0911, PLR0912 - one case per event: to sp
             return None
         case _ as unknown:
             assert_never(unknown)
+
+
+def has_failed(outcome: str, detail: str) -> bool:
+    """Whether an instance that ended like this has failed.
+
+    One that is refused because its time was fired before has not: the job of that time says how it went.
+    """
+    return outcome in _FAILED and detail != RejectCode.DUPLICATE_JOB
 
 
 def with_plan(state: ScheduleState, plan: Plan) -> ScheduleState:
@@ -194,7 +202,7 @@ def _instance_ended(state: ScheduleState, event: InstanceEnded) -> ScheduleState
         state,
         active=active,
         busy_until_ms=max(state.busy_until_ms, event.finished_at_ms) if is_last else state.busy_until_ms,
-        failed=state.failed + (event.outcome in _FAILED),
+        failed=state.failed + has_failed(event.outcome, event.detail),
         last_outcome=event.outcome,
     )
 

@@ -26,9 +26,9 @@ from mainspring.schemas.tables import Plan, ScheduleState
 
 __all__ = ["ScheduleKeeper"]
 
-_SCHEDULES_PER_TICK: Final = 250
-"""Schedules that one tick of a partition looks at, and what they fire together: ten thousand schedules of one instant
-become several transactions."""
+_SCHEDULES_AT_ONCE: Final = 4_000
+"""Schedules that one tick of all partitions together looks at, and what they fire together: about as much as a batch of
+inputs, so that ten thousand schedules of one instant are a few transactions; few, as what is fired runs in between."""
 
 _FIRES_PER_TURN: Final = 100
 """Fires of one schedule in a tick, so that one that catches up does not hold up the others."""
@@ -40,6 +40,7 @@ class ScheduleKeeper:
     def __init__(self, rows: ScheduleRows, rules: Rules, outbox: Outbox, timer: Cause) -> None:
         self._rows = rows
         self._queues = frozenset(rules.queues)
+        self._per_tick = max(1, _SCHEDULES_AT_ONCE // rules.partitions)
         self._outbox = outbox
         self._timer = timer
         self._due: DueIndex[None] = DueIndex()
@@ -89,8 +90,8 @@ class ScheduleKeeper:
 
     def tick(self, now: Now) -> None:
         """Decides on what is due. Bounded: where more is due, `next_at` stays in the past."""
-        due = self._due.pop_due(now.wall_ms, _SCHEDULES_PER_TICK)
-        room = _SCHEDULES_PER_TICK
+        due = self._due.pop_due(now.wall_ms, self._per_tick)
+        room = self._per_tick
         for taken, (schedule_id, _) in enumerate(due):
             share = room // (len(due) - taken)
             room -= self._decide(schedule_id, now, max(1, min(share, _FIRES_PER_TURN)))

@@ -30,11 +30,14 @@ _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ANY_MS: Final = 946_684_800_000
 
 
-def check_timing(timing: ScheduleTiming, field: str = "timing", created_ms: int | None = None) -> Problem | None:
+def check_timing(
+    timing: ScheduleTiming, field: str = "timing", created_ms: int | None = None, *, after_ms: int | None = None
+) -> Problem | None:
     """Checks a definition of time: None where it is right, else its first problem, which names the field.
 
     `field` is what its own name is, for the message. With `created_ms` (epoch milliseconds UTC) it is also refused
-    where nothing would ever fire after that; without, only where that follows from the definition alone.
+    where nothing would ever fire after that; without, only where that follows from the definition alone. `after_ms`:
+    the same after this instant instead, for a schedule that was created before it is given this definition.
     """
     return (
         _check_rules(timing.rules, f"{field}.rules", least=1)
@@ -45,7 +48,7 @@ def check_timing(timing: ScheduleTiming, field: str = "timing", created_ms: int 
         or _check_range(timing, field)
         or _check_jitter(timing.jitter_ms, f"{field}.jitter_ms")
         or _check_choices(timing, field)
-        or _check_fires(timing, field, created_ms)
+        or _check_fires(timing, field, created_ms, created_ms if after_ms is None else after_ms)
     )
 
 
@@ -191,9 +194,9 @@ def _check_whole(value: object, field: str, least: int, most: int) -> Problem | 
     return None
 
 
-def _check_fires(timing: ScheduleTiming, field: str, created_ms: int | None) -> Problem | None:
+def _check_fires(timing: ScheduleTiming, field: str, created_ms: int | None, after_ms: int | None) -> Problem | None:
     """Whether anything is left to fire, as far as that can be known."""
-    from_ms = created_ms if created_ms is not None else timing.start_ms
+    from_ms = after_ms if after_ms is not None else timing.start_ms
     if from_ms is None:
         if timing.end_ms is not None or not (timing.exclude or timing.calendars):
             return None
@@ -203,10 +206,10 @@ def _check_fires(timing: ScheduleTiming, field: str, created_ms: int | None) -> 
     )
     if created_ms is None and needs_created:
         return None
-    after_ms = from_ms if created_ms is not None else from_ms - 1
-    if plan_of(timing, 0 if created_ms is None else created_ms).next_after(after_ms) is not None:
+    behind_ms = from_ms if after_ms is not None else from_ms - 1
+    if plan_of(timing, 0 if created_ms is None else created_ms).next_after(behind_ms) is not None:
         return None
-    why = "after it is created, " if created_ms is not None else ""
+    why = "" if after_ms is None else "after it is created, " if after_ms == created_ms else "from now on, "
     taken = "the exclusions leave nothing" if timing.exclude or timing.calendars else "nothing is left"
     until = " before its end" if timing.end_ms is not None else ""
     return _invalid(field, f"never fires: {why}{taken}{until}; widen the rules or take exclusions away")

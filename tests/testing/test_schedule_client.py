@@ -1,0 +1,148 @@
+"""Recurring schedules under the kit, as the client makes and steers them."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from mainspring.client import (
+    Cron,
+    DuplicateScheduleError,
+    Every,
+    InvalidScheduleError,
+    ScheduleNotFoundError,
+    ScheduleRejectedError,
+    ScheduleStatus,
+    VersionConflictError,
+    ViewUnavailableError,
+    When,
+)
+from mainspring.jobs import App
+from mainspring.schemas.schedule_events import OccurrenceFired, OccurrencesSkipped
+from mainspring.testing import Mainspring
+from mainspring.testing.kit import START
+
+app = App("schedule-client")
+ran: list[str] = []
+
+
+@app.job
+async def report(name: str) -> str:
+    ran.append(name)
+    return name
+
+
+@pytest.fixture
+def mainspring_app() -> App:
+    ran.clear()
+    return app
+
+
+def nominal(mainspring: Mainspring, schedule_id: str) -> list[datetime]:
+    """When the instances of a schedule were planned."""
+    history = (entry.event for entry in mainspring.schedules.history(schedule_id))
+    fired = [event for event in history if isinstance(event, OccurrenceFired)]
+    return [datetime.fromtimestamp(event.nominal_ms / 1000, UTC) for event in fired]
+
+
+def test_a_daily_report_runs_on_each_day_across_the_change_of_the_clock(mainspring: Mainspring) -> None:
+    # given
+    mainspring.schedules.create("daily", Cron("30 2 * * *", tz="Europe/Berlin"), report.job("daily"))
+    mainspring.advance_to(datetime(2030, 3, 30, 12, tzinfo=UTC))
+    ran.clear()
+
+    # when
+    mainspring.advance("2d")
+
+    # then
+    assert ran == ["daily", "daily"]
+    assert nominal(mainspring, "daily")[-2:] == [
+        datetime(2030, 3, 31, 1, tzinfo=UTC),  # 02:30 was left out: at the end of the gap
+        datetime(2030, 4, 1, 0, 30, tzinfo=UTC),
+    ]
+
+
+def test_what_is_done_to_a_schedule_is_decided_at_once(mainspring: Mainspring) -> None:
+    # given
+    info = mainspring.schedules.create("hourly", Every("1h"), report.job("old"), note="a test")
+    assert (info.next_run, info.created_at) == (START + timedelta(hours=1), START)
+
+    # when
+    mainspring.advance("90m")
+    mainspring.schedules.pause("hourly", "for now")
+    mainspring.advance("5h")
+    paused = mainspring.schedules.get("hourly")
+    mainspring.schedules.resume("hourly")
+    mainspring.schedules.update("hourly", job=report.job("new"))
+    mainspring.advance("1h")
+
+    # then
+    assert (paused.status, paused.pause_note, paused.runs) == (ScheduleStatus.PAUSED, "for now", 1)
+    assert ran == ["old", "new"]
+    skipped = [
+        each.event for each in mainspring.schedules.history("hourly") if isinstance(each.event, OccurrencesSkipped)
+    ]
+    assert [(event.outcome, event.count) for event in skipped] == [("PAUSED", 5)]
+    assert mainspring.schedules.get("hourly").version == 2
+
+    # when
+    handle = mainspring.schedules.trigger("hourly")
+
+    # then
+    assert handle.result() == "new"
+    handle.assert_completed()
+
+
+def test_a_backfill_makes_up_for_the_past_and_fires_nothing_twice(mainspring: Mainspring) -> None:
+    # given
+    mainspring.schedules.create("hourly", Every("1h", anchor=START), report.job("x"))
+    mainspring.advance("150m")
+
+    # when
+    accepted = mainspring.schedules.backfill("hourly", START - timedelta(hours=2), START + timedelta(hours=2))
+    mainspring.advance("1m")
+
+    # then
+    assert accepted.count == 5
+    assert sorted(nominal(mainspring, "hourly")) == [START + timedelta(hours=hours) for hours in range(-2, 3)]
+    assert len(ran) == 5
+
+
+def test_refusals_are_the_errors_of_the_client(mainspring: Mainspring) -> None:
+    schedules = mainspring.schedules
+    schedules.create("one", Every("1h"), report.job("x"))
+
+    with pytest.raises(DuplicateScheduleError):
+        schedules.create("one", Every("1h"), report.job("x"))
+    with pytest.raises(ScheduleRejectedError):
+        schedules.resume("one")
+    with pytest.raises(VersionConflictError):
+        schedules.update("one", note="x", expected_version=7)
+    with pytest.raises(InvalidScheduleError):
+        schedules.create("two", When(Every("1h"), end=START - timedelta(days=1)), report.job("x"))
+    with pytest.raises(ViewUnavailableError):
+        schedules.list()
+    schedules.delete("one")
+    for ask in (schedules.get, schedules.delete, schedules.pause, schedules.trigger):
+        with pytest.raises(ScheduleNotFoundError):
+            ask("one")
+
+
+def test_the_handlers_of_what_is_scheduled_are_known_without_an_app() -> None:
+    ran.clear()
+    with Mainspring() as mainspring:
+        mainspring.schedules.create("minutely", Every("1m"), report.job("seen"))
+        mainspring.advance("3m")
+
+    assert ran == ["seen", "seen", "seen"]
+
+
+async def test_code_that_awaits_has_the_same(mainspring: Mainspring) -> None:
+    schedules = mainspring.async_client.schedules
+    await schedules.create("hourly", Every("1h"), report.job("x"))
+    handle = await schedules.trigger("hourly")
+    mainspring.advance("2h")
+    await schedules.pause("hourly")
+
+    assert (await schedules.get("hourly")).status is ScheduleStatus.PAUSED
+    assert await handle.result() == "x"
+    assert len(ran) == 3
