@@ -5,6 +5,7 @@ from mainspring.processors.core.errors import CoreError, IllegalTransitionError
 from mainspring.processors.core.explain import WhyNot
 from mainspring.processors.core.index.entries import LAYOUT, in_flight_in
 from mainspring.processors.core.index.orders import QueueOrder
+from mainspring.processors.core.indexes import WINDOW_JOBS
 from mainspring.processors.core.instants import Now, Wake
 from mainspring.processors.core.output import Offer, Output
 from mainspring.processors.core.partition import PartitionCore
@@ -20,6 +21,7 @@ from mainspring.processors.core.strategies import (
 
 __all__ = [
     "LAYOUT",
+    "WINDOW_JOBS",
     "AgingPriorityStrategy",
     "CoreError",
     "EarliestDeadlineFirstStrategy",

@@ -137,7 +137,7 @@ class Dispatcher:
         return min(instants, default=None)
 
     def stats(self) -> Mapping[str, QueueStats]:
-        """Figures of each queue that has been used."""
+        """Figures of each queue that is declared or has been used."""
         return {
             name: QueueStats(len(queue.ready), queue.window.offered, queue.window.running, int(queue.window.size))
             for name, queue in self._indexes.queues.items()

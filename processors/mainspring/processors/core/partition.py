@@ -240,7 +240,7 @@ class PartitionCore:
         )
 
     def stats(self) -> Mapping[str, QueueStats]:
-        """Figures of each queue that has been used, for metrics."""
+        """Figures of each queue that is declared or has been used, for metrics."""
         return self._dispatcher.stats()
 
     @property

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from mainspring.processors.core import Now, Output, PartitionCore, Rules, in_flight_in
+from mainspring.processors.core import WINDOW_JOBS, Now, Output, PartitionCore, Rules, in_flight_in
 from mainspring.processors.engine.ports import Received
 from mainspring.processors.engine.tables import Row, Table
 from mainspring.processors.scheduler.intake import Forwarded, Intake, IntakeContext
@@ -31,7 +31,7 @@ class SchedulerPartition:
         context: IntakeContext,
         placement: WorkPlacement,
         cache_rows: int,
-        window_jobs: int,
+        window_jobs: int = WINDOW_JOBS,
     ) -> None:
         self.number = partition
         self.placed = Placed()
