@@ -2,10 +2,11 @@
 
 import json
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
 from mainspring.cli.demo.jobs import app
-from mainspring.cli.demo.plan import MEANWHILE, PARTITIONS, make_plan, write_plan
+from mainspring.cli.demo.plan import MEANWHILE, PARTITIONS, bound, make_plan, write_plan
 from mainspring.jobs import ConcurrencyModel, JobCall, JobPriority
 from mainspring.jobs.spec import to_spec
 from mainspring.schemas.common import JobStatus
@@ -47,6 +48,14 @@ def test_jobs_submitted_while_a_scheduler_is_dead_reach_every_partition() -> Non
     ids = [planned.job_id for planned in PLAN if planned.kind is MEANWHILE]
 
     assert {partition_for(job_id.encode(), PARTITIONS) for job_id in ids} == set(range(PARTITIONS))
+
+
+def test_what_a_schedule_fires_has_the_id_of_its_second_once_the_first_is_known() -> None:
+    whole = bound(PLAN, datetime(2030, 1, 1, 12, 0, 58, tzinfo=UTC))
+
+    fired = [planned.job_id for planned in whole if planned.is_fired]
+    assert fired[:3] == ["pulse@2030-01-01T12:00:58Z", "pulse@2030-01-01T12:00:59Z", "pulse@2030-01-01T12:01:00Z"]
+    assert [planned for planned in whole if not planned.is_fired] == [job for job in PLAN if not job.is_fired]
 
 
 def test_the_written_plan_names_each_job_and_how_it_must_end(tmp_path: Path) -> None:

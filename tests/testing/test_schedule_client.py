@@ -146,3 +146,19 @@ async def test_code_that_awaits_has_the_same(mainspring: Mainspring) -> None:
     assert (await schedules.get("hourly")).status is ScheduleStatus.PAUSED
     assert await handle.result() == "x"
     assert len(ran) == 3
+
+
+def test_an_update_is_held_against_the_beat_of_the_creation(mainspring: Mainspring) -> None:
+    # given
+    mainspring.schedules.create("weekly", Every("7d"), report.job("weekly"))
+    mainspring.advance("4d")
+
+    # when
+    mainspring.schedules.update("weekly", when=When(Every("7d"), end=START + timedelta(days=9)))
+
+    # then
+    assert mainspring.schedules.get("weekly").next_run == START + timedelta(days=7)
+    with pytest.raises(InvalidScheduleError, match="never fires"):
+        mainspring.schedules.update(
+            "weekly", when=When(Every("7d"), start=START + timedelta(days=8), end=START + timedelta(days=13))
+        )

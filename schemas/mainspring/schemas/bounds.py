@@ -5,6 +5,7 @@ __all__ = [
     "ACTOR_MAX_CHARS",
     "BACKFILLS_MAX",
     "BACKFILL_MAX",
+    "BACKFILL_SPAN_MAX_MS",
     "BUFFER_MAX",
     "CATCH_UP_WINDOW_MAX_MS",
     "CONTENT_TYPE_MAX_CHARS",
@@ -133,6 +134,9 @@ CATCH_UP_WINDOW_MAX_MS = 366 * _DAY_MS
 
 BACKFILL_MAX = 100_000
 """Occurrences of one backfill; the range of a larger one is divided by whoever wants it."""
+
+BACKFILL_SPAN_MAX_MS = 3653 * _DAY_MS
+"""Ten years: the occurrences of a range are counted day by day before it is accepted, and everybody else waits."""
 
 BACKFILLS_MAX = 16
 """Backfills of a schedule at a time: they are part of its row."""

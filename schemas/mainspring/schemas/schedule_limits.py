@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from mainspring.schemas.bounds import (
     ACTOR_MAX_CHARS,
+    BACKFILL_SPAN_MAX_MS,
     BUFFER_MAX,
     CATCH_UP_WINDOW_MAX_MS,
     ID_MAX_CHARS,
@@ -70,10 +71,20 @@ def check_schedule_command(command: ScheduleCommand) -> Problem | None:
     if problem is None and isinstance(command, PauseSchedule):
         problem = check_text(command.note, "note", SCHEDULE_NOTE_MAX_CHARS, empty=True)
     if problem is None and isinstance(command, BackfillSchedule):
-        problem = check_instant_ms(command.from_ms, "from_ms") or check_instant_ms(command.until_ms, "until_ms")
-        if problem is None and command.from_ms > command.until_ms:
-            problem = _invalid("until_ms", f"must not be before from_ms, {command.from_ms}, and is {command.until_ms}")
+        problem = _check_range(command)
     return problem
+
+
+def _check_range(command: BackfillSchedule) -> Problem | None:
+    problem = check_instant_ms(command.from_ms, "from_ms") or check_instant_ms(command.until_ms, "until_ms")
+    if problem is not None:
+        return problem
+    if command.from_ms > command.until_ms:
+        return _invalid("until_ms", f"must not be before from_ms, {command.from_ms}, and is {command.until_ms}")
+    if command.until_ms - command.from_ms > BACKFILL_SPAN_MAX_MS:
+        latest_ms = command.from_ms + BACKFILL_SPAN_MAX_MS
+        return _invalid("until_ms", f"must be at most ten years after from_ms, {latest_ms}; divide the range")
+    return None
 
 
 def _check_job(job: JobSpec) -> Problem | None:

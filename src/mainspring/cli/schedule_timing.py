@@ -151,6 +151,7 @@ def timing_of(  # noqa: D417 - the others are the options above
 def changed_timing(  # noqa: D417 - the others are the options above
     timing: "ScheduleTiming",
     *,
+    created_ms: int,
     now_ms: int,
     crons: list[str] | None,
     everies: list[str] | None,
@@ -168,6 +169,7 @@ def changed_timing(  # noqa: D417 - the others are the options above
 
     Args:
         timing: what it had.
+        created_ms: when the schedule was created, in epoch milliseconds.
         now_ms: when it is changed, in epoch milliseconds: it must fire after that.
 
     Raises `CliError` that names the option.
@@ -191,13 +193,13 @@ def changed_timing(  # noqa: D417 - the others are the options above
         "fold": None if fold is None else FoldRule[fold.name],
     }
     given |= {name: value for name, value in plain.items() if value is not None}
-    return _checked(replace(timing, **given), now_ms) if given else timing
+    return _checked(replace(timing, **given), created_ms, now_ms) if given else timing
 
 
-def _checked(timing: "ScheduleTiming", created_ms: int | None) -> "ScheduleTiming":
+def _checked(timing: "ScheduleTiming", created_ms: int | None, now_ms: int | None = None) -> "ScheduleTiming":
     from mainspring.processors.core.timing import check_timing
 
-    problem = check_timing(timing, created_ms=created_ms)
+    problem = check_timing(timing, created_ms=created_ms, after_ms=now_ms)
     if problem is not None:
         raise _refused(problem, timing)
     return timing

@@ -111,6 +111,7 @@ def update(
         present = before.definition.timing
         timing = when.changed_timing(
             _without(present, cleared),
+            created_ms=when.epoch_ms(before.created_at),
             now_ms=time.time_ns() // 1_000_000,
             crons=cron,
             everies=every,

@@ -250,6 +250,8 @@ def test_a_time_that_was_fired_before_is_no_failure_and_pauses_nothing() -> None
         (NOON, NOON - 1, RejectCode.INVALID_FIELD),
         (NOON - 1_000, NOON - 1, RejectCode.NOTHING_PLANNED),
         (NOON - (bounds.BACKFILL_MAX + 1) * MINUTE, NOON, RejectCode.TOO_MANY),
+        (NOON - bounds.BACKFILL_SPAN_MAX_MS - 1, NOON, RejectCode.INVALID_FIELD),
+        (NOON - bounds.BACKFILL_SPAN_MAX_MS, NOON, RejectCode.TOO_MANY),
     ],
 )
 def test_a_backfill_that_makes_no_sense_is_refused(from_ms: int, until_ms: int, code: RejectCode) -> None:

@@ -1,9 +1,13 @@
 """A schedule fires what is planned, once."""
 
+from itertools import pairwise
+
 from mainspring.processors.core import Now, Rules
+from mainspring.schemas import bounds
 from mainspring.schemas.codes import CompletionCode
 from mainspring.schemas.common import JobStatus
 from mainspring.schemas.events import JobSubmitted
+from mainspring.schemas.job import JobSpec
 from mainspring.schemas.schedule import CronRule, Overlap, ScheduleStatus, ScheduleTiming
 from mainspring.schemas.schedule_events import (
     InstanceEnded,
@@ -11,7 +15,7 @@ from mainspring.schemas.schedule_events import (
     ScheduleCompleted,
     ScheduleCreated,
 )
-from tests.core.schedule.site import ID, MINUTE, Site, definition, every, minute
+from tests.core.schedule.site import HOUR, ID, MINUTE, Site, definition, every, minute
 from tests.core.spec import NOON
 
 
@@ -164,3 +168,31 @@ def test_ten_thousand_schedules_of_one_instant_are_fired_in_bounded_turns() -> N
 
     assert 0 < first <= 4_000 // Rules().partitions, "a share of one batch"
     assert len(set(site.fired())) == 1_000
+
+
+def test_fires_with_large_payloads_are_spread_over_turns_so_that_no_transaction_grows_with_them() -> None:
+    large = JobSpec(job_id="", name="work", payload=bytes(bounds.PAYLOAD_MAX_BYTES))
+    site = Site()
+    for number in range(100):
+        site.create(definition(every(HOUR), f"s{number}", job=large, overlap=Overlap.ALLOW_ALL))
+    sizes = []
+
+    site.later(HOUR)
+    while (wake := site.core.wake_at()) is not None and wake.wall_ms is not None and wake.wall_ms <= site.now.wall_ms:
+        sizes.append(len(site.submits))
+        site.tick()
+
+    steps = [later - earlier for earlier, later in pairwise([0, *sizes, len(site.submits)])]
+    assert max(steps) * bounds.PAYLOAD_MAX_BYTES <= 16 << 20, "about twice what one transaction reads"
+    assert len(set(site.fired())) == 100
+
+
+def test_a_backfill_with_large_payloads_is_spread_over_turns() -> None:
+    large = JobSpec(job_id="", name="work", payload=bytes(bounds.PAYLOAD_MAX_BYTES))
+    site = Site().create(job=large, overlap=Overlap.ALLOW_ALL).backfill(NOON - 50 * MINUTE, NOON - MINUTE)
+
+    first = len(site.tick().submits)
+    site.until_idle()
+
+    assert 0 < first * bounds.PAYLOAD_MAX_BYTES <= 16 << 20
+    assert len(site.fired()) == 50

@@ -10,7 +10,7 @@ from mainspring.schemas.commands import DeleteSchedule, PauseSchedule, SubmitJob
 from mainspring.schemas.common import Cause, CauseSource
 from mainspring.schemas.events import CommandRejected
 from mainspring.schemas.followups import InstanceFinished
-from mainspring.schemas.schedule import CronRule, ScheduleStatus, ScheduleTiming
+from mainspring.schemas.schedule import CronRule, Overlap, ScheduleStatus, ScheduleTiming
 from mainspring.schemas.schedule_events import InstanceEnded, ScheduleCommandRejected, SchedulePaused
 from tests.core.schedule.site import HOUR, ID, MINUTE, Site, definition, every, minute
 from tests.core.spec import NOON
@@ -72,6 +72,23 @@ def test_rules_that_fail_at_an_instant_keep_nobody_from_deleting_or_replacing_th
     assert site.state().version == 2
     assert set(site.schedules.states) == {ID}
     site.assert_row_is_fold()
+
+
+def test_a_storm_of_triggers_looks_for_no_occurrence_that_the_row_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = Site().create(definition(every(HOUR), overlap=Overlap.ALLOW_ALL)).later(MINUTE)
+    plan = plan_of(every(HOUR), NOON)
+    look, asked = plan.next_after, []
+
+    def counted(after_ms: int) -> int | None:
+        asked.append(after_ms)
+        return look(after_ms)
+
+    monkeypatch.setattr(plan, "next_after", counted)
+    for _ in range(100):
+        site.trigger()
+
+    assert len(set(site.fired())) == 100
+    assert asked == []
 
 
 def test_other_time_zone_data_is_taken_up_after_a_restart_without_an_event() -> None:

@@ -115,6 +115,7 @@ def test_jitter_delays_by_less_than_its_bound_and_never_into_the_next_occurrence
 
     for each in found:
         assert each.nominal_ms <= each.fire_at_ms <= each.nominal_ms + max(0, timing.jitter_ms - 1)
+        assert timing.end_ms is None or each.fire_at_ms <= timing.end_ms
         assert clock.next_after(each.nominal_ms - 1) == each
     for earlier, later in pairwise(found):
         assert earlier.fire_at_ms < later.nominal_ms

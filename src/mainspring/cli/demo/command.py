@@ -55,15 +55,23 @@ def run(shared: Globals, keep: Path | None, output: Output) -> int:
 def _run(place: Workplace, fleet: Fleet, plan: tuple[Planned, ...], screen: Screen) -> Outcome:
     with place.opened(), fleet:
         screen.say(f"Kafka is ready at {place.settings.kafka.bootstrap}")
-        kills = _play(place, fleet, plan, screen)
+        kills, plan = _play(place, fleet, plan, screen)
         problems = [problem for problem in (wait_for_view(place.settings, len(plan)), *fleet.stop()) if problem]
         screen.say("every job has ended, every process has stopped; the log is audited")
         proof = audit(place.settings, plan, problems)
     return Outcome(plan=plan, kills=kills, proof=proof, directory=place.directory, seconds=screen.elapsed_s)
 
 
-def _play(place: Workplace, fleet: Fleet, plan: tuple[Planned, ...], screen: Screen) -> tuple[Kill, ...]:
+def _play(
+    place: Workplace, fleet: Fleet, plan: tuple[Planned, ...], screen: Screen
+) -> tuple[tuple[Kill, ...], tuple[Planned, ...]]:
+    """The kills, and the plan with the ids that its schedule gave."""
     settings = place.settings
+
+    def planned(whole: tuple[Planned, ...]) -> None:
+        write_plan(whole, place.directory / "plan.json")
+        screen.expect(whole)
+
     place.start(fleet)
     with (
         Board(settings, screen.on_event) as board,
@@ -71,6 +79,8 @@ def _play(place: Workplace, fleet: Fleet, plan: tuple[Planned, ...], screen: Scr
         screen.live(fleet, board, owners),
         open_client(settings) as client,
     ):
-        director = Director(plan=plan, fleet=fleet, board=board, owners=owners, client=client, say=screen.say)
+        director = Director(
+            plan=plan, fleet=fleet, board=board, owners=owners, client=client, say=screen.say, planned=planned
+        )
         director.wait_for_fleet()
-        return director.play()
+        return director.play(), director.plan

@@ -3,16 +3,19 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from mainspring.cli.demo import jobs
 from mainspring.cli.demo.board import Board
 from mainspring.cli.demo.errors import DemoError
 from mainspring.cli.demo.fleet import Fleet
 from mainspring.cli.demo.owners import Owners
-from mainspring.cli.demo.plan import CANCEL_RUNNING, CANCEL_WAITING, Planned
+from mainspring.cli.demo.plan import CANCEL_RUNNING, CANCEL_WAITING, PULSE, PULSE_EVERY_S, Planned, bound
 from mainspring.cli.demo.recovery import Recovery, recovery
 from mainspring.cli.demo.story import Story
 from mainspring.cli.durations import format_duration
+from mainspring.client import CatchUp, Every, Overlap, When
 from mainspring.schemas.common import JobStatus
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ LEASE_MS, HEARTBEAT_MS, SESSION_MS = 5_000, 1_500, 3_000
 
 PATIENCE_S = 60.0
 _TICK_S = 0.2
+_FIRST_PULSE_S = 2
 _RUNNING_AT_KILL = 3
 _ENDED_SHARE = 0.25
 _ENDED_BETWEEN = 4
@@ -48,7 +52,7 @@ class Kill:
 
 
 class Director:
-    """Leads the demo. `say` is told of each scene, in rich markup."""
+    """Leads the demo. `say` is told of each scene, in rich markup; `planned` of the plan once all its ids are known."""
 
     def __init__(
         self,
@@ -59,8 +63,10 @@ class Director:
         owners: Owners,
         client: "Client",
         say: Callable[[str], None],
+        planned: Callable[[tuple[Planned, ...]], None],
     ) -> None:
-        self._plan = plan
+        self.plan = plan
+        self._planned = planned
         self._fleet = fleet
         self._board = board
         self._owners = owners
@@ -87,7 +93,8 @@ class Director:
 
     def play(self) -> tuple[Kill, ...]:
         """Everything from the first submit to the last end."""
-        self._submit([planned for planned in self._plan if not planned.is_meanwhile])
+        self._schedule()
+        self._submit([planned for planned in self.plan if not planned.is_meanwhile and not planned.is_fired])
         self._cancel()
         worker = self._kill_worker(WORKERS[0])
         scheduler = self._kill_scheduler(SCHEDULERS[0])
@@ -95,6 +102,23 @@ class Director:
         # Those that were started again have joined: the end shall be an end of all.
         self._wait_until_ready()
         return worker, scheduler
+
+    def _schedule(self) -> None:
+        """A recurring schedule, after the ids of all that it fires are written down."""
+        first = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=_FIRST_PULSE_S)
+        self.plan = bound(self.plan, first)
+        self._planned(self.plan)
+        pulses = [planned for planned in self.plan if planned.is_fired]
+        self._client.schedules.create(
+            PULSE.name,
+            When(Every(PULSE_EVERY_S, anchor=first), start=first),
+            jobs.pulse.job(),
+            reason="demo",
+            overlap=Overlap.ALLOW_ALL,
+            catch_up=CatchUp.ALL,
+            max_runs=len(pulses),
+        )
+        self._say(f"schedule {PULSE.name} fires {len(pulses)} jobs, one every second, whoever is dead then")
 
     def _submit(self, planned: list[Planned]) -> None:
         started = time.monotonic()
@@ -104,7 +128,7 @@ class Director:
     def _cancel(self) -> None:
         """Some that wait for their time, and some that run."""
         for kind, status in ((CANCEL_WAITING, JobStatus.PENDING), (CANCEL_RUNNING, JobStatus.RUNNING)):
-            ids = [planned.job_id for planned in self._plan if planned.kind is kind]
+            ids = [planned.job_id for planned in self.plan if planned.kind is kind]
             self._until(self._are(ids, status), f"{', '.join(ids)} to be {status.name}", self._unfinished)
             for job_id in ids:
                 self._client.cancel(job_id, "the demo says so", wait=False)
@@ -118,7 +142,7 @@ class Director:
         return is_so
 
     def _kill_worker(self, name: str) -> Kill:
-        enough = round(_ENDED_SHARE * len(self._plan))
+        enough = round(_ENDED_SHARE * len(self.plan))
         self._until(
             lambda: self._ended() >= enough and len(self._running_on(name)) >= _RUNNING_AT_KILL,
             f"{enough} jobs to end while {name} runs {_RUNNING_AT_KILL} attempts",
@@ -164,7 +188,7 @@ class Director:
         partitions = self._owners.of(name)
         hit = f"partitions {' '.join(map(str, partitions))}"
         pid, at_ms = self._kill(name, f"while it decides for {hit}")
-        self._submit([planned for planned in self._plan if planned.is_meanwhile])
+        self._submit([planned for planned in self.plan if planned.is_meanwhile])
         self._until(
             lambda: all(self._board.decided_after(partition, at_ms) is not None for partition in partitions),
             f"{hit} to be decided for again",
@@ -201,7 +225,7 @@ class Director:
         return sum(story.is_ended for story in self._board.stories.values())
 
     def _all_ended(self) -> bool:
-        return self._ended() == len(self._plan)
+        return self._ended() == len(self.plan)
 
     def _running_on(self, worker_id: str) -> Mapping[str, Story]:
         stories = self._board.stories.items()
@@ -209,10 +233,10 @@ class Director:
 
     def _unfinished(self) -> str:
         stories = self._board.stories
-        open_ = [planned.job_id for planned in self._plan if not _is_ended(stories.get(planned.job_id))]
+        open_ = [planned.job_id for planned in self.plan if not _is_ended(stories.get(planned.job_id))]
         named = ", ".join(f"{job_id} ({_status(stories.get(job_id))})" for job_id in open_[:_NAMED])
         more = f" and {len(open_) - _NAMED} more" if len(open_) > _NAMED else ""
-        return f"{len(open_)} of {len(self._plan)} jobs have not ended: {named}{more}"
+        return f"{len(open_)} of {len(self.plan)} jobs have not ended: {named}{more}"
 
 
 def _is_ended(story: Story | None) -> bool:

@@ -14,6 +14,7 @@ __all__ = [
     "invoice",
     "partner",
     "payment",
+    "pulse",
     "report",
     "thumbnail",
     "video",
@@ -33,6 +34,12 @@ async def email(to: str) -> str:
     await asyncio.sleep(0.05)
     log.info("sent to %s", to)
     return f"sent to {to}"
+
+
+@app.job
+async def pulse() -> str:
+    """What the recurring schedule fires every second."""
+    return "beat"
 
 
 @app.job

@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from mainspring.cli.demo import jobs
 from mainspring.client.commands import Submission
 from mainspring.jobs import JobCall, JobOptions, JobPriority
+from mainspring.processors.core.timing import occurrence_id
 from mainspring.schemas.codes import CancelCode, FailReason
 from mainspring.schemas.common import JobStatus
 
@@ -17,13 +19,18 @@ __all__ = [
     "CANCEL_WAITING",
     "MEANWHILE",
     "PARTITIONS",
+    "PULSE",
+    "PULSE_EVERY_S",
     "Expected",
     "Kind",
     "Planned",
+    "bound",
     "make_plan",
     "write_plan",
 ]
 
+PULSES, PULSE_EVERY_S = 12, 1
+"""Through both kills, and over before the last of the delayed jobs."""
 MEANWHILE_JOBS = 12
 """Enough that each of the partitions has some."""
 PARTITIONS = 4
@@ -76,6 +83,11 @@ class Planned:
     expected: Expected
 
     @property
+    def is_fired(self) -> bool:
+        """Whether a schedule fires it, and nobody submits it."""
+        return self.kind is PULSE
+
+    @property
     def is_meanwhile(self) -> bool:
         """Whether it is submitted while a scheduler is dead, and not at the start."""
         return self.kind is MEANWHILE
@@ -85,6 +97,8 @@ CANCEL_WAITING = Kind(name="cancel-waiting", label="cancelled while waiting", ro
 CANCEL_RUNNING = Kind(name="cancel-running", label="cancelled while running", row="cancelled, running")
 
 MEANWHILE = Kind(name="meanwhile", label="while a scheduler is dead", row="while one is dead")
+
+PULSE = Kind(name="pulse", label="fired by a schedule, every second", row="recurring, every second")
 
 _NOW = Kind(name="email", label="at once, async", row="at once, async")
 _DELAYED = Kind(name="reminder", label="delayed, 1 to 14 s", row="delayed")
@@ -115,9 +129,18 @@ def make_plan() -> tuple[Planned, ...]:
             for n, (size, primes) in enumerate(2 * list(_PRIMES_BELOW.items()), 1)
         ),
         *_delayed(),
+        *_many(PULSE, PULSES, jobs.pulse.job(), Expected(status=_DONE, result="beat")),
         *_awkward(),
         *_emails(MEANWHILE, MEANWHILE_JOBS),
     )
+
+
+def bound(plan: tuple[Planned, ...], first: datetime) -> tuple[Planned, ...]:
+    """The plan with the ids that the instances of its schedule have, now that the time of the first is known."""
+    fired = [planned.job_id for planned in plan if planned.is_fired]
+    first_ms = round(first.timestamp() * 1000)
+    ids = {job_id: occurrence_id(PULSE.name, first_ms + nth * PULSE_EVERY_S * 1000) for nth, job_id in enumerate(fired)}
+    return tuple(replace(planned, job_id=ids.get(planned.job_id, planned.job_id)) for planned in plan)
 
 
 def _awkward() -> Iterator[Planned]:

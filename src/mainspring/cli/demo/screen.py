@@ -54,7 +54,11 @@ class Screen:
             where = f" on {story.worker_id}" if story.worker_id else ""
             tries = f", {len(story.attempts)} attempts" if len(story.attempts) > 1 else ""
             late = f", {format_duration(story.worst_late_ms / 1000)} late" if story.worst_late_ms is not None else ""
-            self.say(f"{story.job_id:<17} [{style}]{story.status.name}[/]{where}{tries}{late}")
+            self.say(f"{story.job_id:<26} [{style}]{story.status.name}[/]{where}{tries}{late}")
+
+    def expect(self, plan: tuple[Planned, ...]) -> None:
+        """Show this plan from now on."""
+        self._plan = plan
 
     @contextmanager
     def live(self, fleet: Fleet, board: Board, owners: Owners) -> Iterator[None]:

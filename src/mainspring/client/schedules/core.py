@@ -103,7 +103,7 @@ class ScheduleCore:
             policies=policies,
         )
         changes = changes_between(before.definition, after)
-        return PlannedUpdate(before=before, after=self._checked(after), changes=changes)
+        return PlannedUpdate(before=before, after=self._checked(after, before.created_at), changes=changes)
 
     def update(
         self, plan: PlannedUpdate, expected_version: int | None, reason: str, deadline: Deadline
@@ -226,11 +226,16 @@ class ScheduleCore:
         """The present, epoch milliseconds UTC."""
         return time.time_ns() // 1_000_000
 
-    def _checked(self, spec: ScheduleSpec) -> ScheduleSpec:
-        """The definition, if its rules mean something: what the scheduler would say of them, before it is asked."""
+    def _checked(self, spec: ScheduleSpec, created_at: datetime | None = None) -> ScheduleSpec:
+        """The definition, if its rules mean something: what the scheduler would say of them, before it is asked.
+
+        `created_at`: when the schedule was created that is to have it; intervals without an anchor count from there.
+        """
         from mainspring.processors.core.timing import check_timing
 
-        problem = check_timing(spec.timing, created_ms=self.now_ms())
+        now_ms = self.now_ms()
+        created_ms = now_ms if created_at is None else epoch_ms(created_at)
+        problem = check_timing(spec.timing, created_ms=created_ms, after_ms=now_ms)
         if problem is not None:
             raise InvalidScheduleError(problem.code, problem.field, problem.message)
         return spec

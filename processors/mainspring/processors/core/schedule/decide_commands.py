@@ -234,10 +234,10 @@ def _trigger(draft: Draft, definition: Definition, command: TriggerSchedule) -> 
 def _free_instant(draft: Draft, definition: Definition) -> int:
     """The first millisecond from now that is no planned occurrence's and no other trigger's."""
     nominal_ms = max(draft.now_ms, draft.present.triggered_ms + 1)
-    planned = definition.timing.next_after(nominal_ms - 1)
+    planned = definition.next_after(nominal_ms - 1)
     while planned is not None and planned.nominal_ms == nominal_ms:
         nominal_ms += 1
-        planned = definition.timing.next_after(nominal_ms - 1)
+        planned = definition.next_after(nominal_ms - 1)
     return nominal_ms
 
 

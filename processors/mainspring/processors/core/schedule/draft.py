@@ -54,7 +54,7 @@ class Head(TypedDict):
 class Definition:
     """The definition in force, and its occurrences."""
 
-    __slots__ = ("_known", "spec", "timing", "tzdata")
+    __slots__ = ("_known", "_planned", "spec", "timing", "tzdata")
 
     def __init__(self, spec: ScheduleSpec, created_at_ms: int) -> None:
         """`created_at_ms` anchors intervals that have no anchor. Raises CronError or UnknownZoneError."""
@@ -62,9 +62,13 @@ class Definition:
         self.timing = Timing(spec.timing, spec.schedule_id, created_at_ms)
         self.tzdata = tzdata_version()
         self._known: dict[int, Occurrence | None] = {}
+        self._planned: tuple[int, Occurrence] | None = None
+        """A cursor, and what follows it: it follows whatever is in between, too."""
 
     def next_after(self, after_ms: int) -> Occurrence | None:
         """As `Timing.next_after`, remembered: one decision asks for what follows the same instant several times."""
+        if self._planned is not None and self._planned[0] <= after_ms < self._planned[1].nominal_ms:
+            return self._planned[1]
         if after_ms not in self._known:
             self._known[after_ms] = self.timing.next_after(after_ms)
         return self._known[after_ms]
@@ -73,7 +77,7 @@ class Definition:
         """Takes the plan of a row for what it is: what follows its cursor. Not for one of another definition."""
         plan = state.plan
         if plan.tzdata == self.tzdata and plan.nominal_ms is not None and plan.fire_at_ms is not None:
-            self._known[state.cursor_ms] = Occurrence(nominal_ms=plan.nominal_ms, fire_at_ms=plan.fire_at_ms)
+            self._planned = state.cursor_ms, Occurrence(nominal_ms=plan.nominal_ms, fire_at_ms=plan.fire_at_ms)
 
 
 class Draft:

@@ -30,6 +30,10 @@ _SCHEDULES_AT_ONCE: Final = 4_000
 """Schedules that one tick of all partitions together looks at, and what they fire together: about as much as a batch of
 inputs, so that ten thousand schedules of one instant are a few transactions; few, as what is fired runs in between."""
 
+_SHARE_BYTES: Final = 4_096
+"""A fire counts as one for each of these of its payload or part of them, so that large ones make no transaction that
+outlasts its time-out."""
+
 _FIRES_PER_TURN: Final = 100
 """Fires of one schedule in a tick, so that one that catches up does not hold up the others."""
 
@@ -66,16 +70,18 @@ class ScheduleKeeper:
 
     def apply(self, record: ScheduleCommand | InstanceFinished, cause: Cause, now: Now, next_seq: int) -> bool:
         """Takes an input; whether it took `next_seq`."""
+        definition = None
         if isinstance(record, InstanceFinished):
             draft = self._draft(record.schedule_id, cause, now, next_seq)
             spec = None if draft.state is None else self._rows.schedule_spec(record.schedule_id)
             decide_finished(draft, spec, record)
         else:
             draft = self._draft(schedule_of(record), cause, now, next_seq)
-            decide_command(draft, self._definition_if_any(draft.state), record)
+            definition = self._definition_if_any(draft.state)
+            decide_command(draft, definition, record)
         is_new = draft.state is not None and draft.spec is not None and draft.state.version == 1
         try:
-            self._carry_out(draft)
+            self._carry_out(draft, definition)
         except CoreError:
             raise
         except Exception as error:  # noqa: BLE001 - as for a tick: the command is decided, and what it leaves is paused
@@ -93,18 +99,22 @@ class ScheduleKeeper:
         due = self._due.pop_due(now.wall_ms, self._per_tick)
         room = self._per_tick
         for taken, (schedule_id, _) in enumerate(due):
-            share = room // (len(due) - taken)
-            room -= self._decide(schedule_id, now, max(1, min(share, _FIRES_PER_TURN)))
+            if room > 0:
+                room -= self._decide(schedule_id, now, room // (len(due) - taken))
+            else:
+                self._due.add(schedule_id, now.wall_ms, None)
 
-    def _decide(self, schedule_id: str, now: Now, room: int) -> int:
-        """What time has brought for one schedule; returns how many messages it sends."""
+    def _decide(self, schedule_id: str, now: Now, share: int) -> int:
+        """What time has brought for one schedule; returns what its messages count as, `share` or little more."""
         draft = self._draft(schedule_id, self._timer, now, 0)
         if draft.state is None:
             return 0
+        weight = 1
         try:
             definition = self._definition(draft.state)
             if definition is not None:
-                definition.remember(draft.state)
+                weight += len(definition.spec.job.payload) // _SHARE_BYTES
+                room = max(1, min(share // weight, _FIRES_PER_TURN))
                 decide_due(draft, definition, room)
                 decide_backfill(draft, definition, room)
             self._carry_out(draft, definition)
@@ -113,7 +123,7 @@ class ScheduleKeeper:
         except Exception as error:  # noqa: BLE001 - rules that cannot be computed cost their schedule, not the partition
             draft = self._draft(schedule_id, self._timer, now, 0)
             self._give_up(draft, error)
-        return len(draft.followups)
+        return len(draft.followups) * weight
 
     def _give_up(self, draft: Draft, error: Exception) -> None:
         decide_unprocessable(draft, f"{type(error).__name__}: {error}")
@@ -125,7 +135,11 @@ class ScheduleKeeper:
 
     def _definition(self, state: ScheduleState | None) -> Definition | None:
         spec = None if state is None else self._rows.schedule_spec(state.schedule_id)
-        return None if state is None or spec is None else Definition(spec, state.created_at_ms)
+        if state is None or spec is None:
+            return None
+        definition = Definition(spec, state.created_at_ms)
+        definition.remember(state)
+        return definition
 
     def _definition_if_any(self, state: ScheduleState | None) -> Definition | None:
         """The definition, None also where it cannot be computed: it can still be replaced or deleted."""
@@ -141,10 +155,12 @@ class ScheduleKeeper:
         if draft.state is None:
             self._write(draft, NO_PLAN)
             return
-        if definition is None or draft.spec is not None:
-            spec = draft.spec or self._rows.schedule_spec(draft.schedule_id)
-            assert spec is not None, draft.schedule_id
-            definition = Definition(spec, draft.state.created_at_ms)
+        if draft.spec is not None:
+            definition = Definition(draft.spec, draft.state.created_at_ms)
+        elif definition is None:
+            # By the row as it was: the plan that it has is what follows the cursor that it has.
+            definition = self._definition(self._rows.schedule(draft.schedule_id))
+        assert definition is not None, draft.schedule_id
         complete(draft, definition)
         self._write(draft, _plan(draft.present, definition))
 

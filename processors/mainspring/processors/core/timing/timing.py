@@ -21,7 +21,7 @@ class Occurrence:
     nominal_ms: int
     """As the rules say; it names the occurrence."""
     fire_at_ms: int
-    """With the jitter: not before the nominal instant, and before the next one."""
+    """With the jitter: not before the nominal instant, before the next one, and not after the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +85,8 @@ class Timing:
         room_ms = self._timing.jitter_ms
         if next_ms is not None:
             room_ms = min(room_ms, next_ms - nominal_ms)
+        if self._timing.end_ms is not None:
+            room_ms = min(room_ms, self._timing.end_ms + 1 - nominal_ms)
         fire_at_ms = nominal_ms + _spread(self._schedule_id, nominal_ms, room_ms)
         return Occurrence(nominal_ms=nominal_ms, fire_at_ms=fire_at_ms)
 
