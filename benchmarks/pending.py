@@ -50,6 +50,7 @@ CACHED_ROWS, WINDOW_JOBS = 100_000, 40_000
 """As a scheduler has them that is told nothing else."""
 BATCH = 2_000
 FILL_ROWS = 20_000
+HERD_STEP_MS = 500
 Input = tuple[bytes, bytes, int]
 
 
@@ -277,7 +278,8 @@ def herd(scheduler: Scheduler, jobs: int) -> None:
     sent = scheduler.transact(topology.commands.name, [])
     top = resident_mib()
     while ended < jobs:
-        scheduler.later(20)
+        # About as long as so many jobs take with Kafka: leases of what has ended are forgotten when they would run out.
+        scheduler.later(HERD_STEP_MS)
         reports, offered = answers(sent, partitions, scheduler.now.wall_ms)
         first_s = perf_counter() - began if first_s is None and offered else first_s
         if urgent_at is not None and urgent_s is None and "urgent" in offered:
