@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from mainspring.processors.core.index.entries import FINISHED_PREFIX
-from mainspring.processors.core.index.keys import BEGINNING, TimeKey, decode_time_key, encode_time_key
+from mainspring.processors.core.index.keys import BEGINNING, TimeKey, decode_time_key, encode_time_key, encode_time_keys
 from mainspring.processors.core.ports import IndexRow, IndexStore
 
 __all__ = ["History"]
@@ -81,8 +81,8 @@ class History:
 
     def drain(self) -> list[IndexRow]:
         """What the open transaction has changed in the table."""
-        rows: list[IndexRow] = [(FINISHED_PREFIX + encode_time_key(key), b"") for key in self._added]
-        rows += [(FINISHED_PREFIX + encode_time_key(key), None) for key in self._removed]
+        rows: list[IndexRow] = [(key, b"") for key in encode_time_keys(FINISHED_PREFIX, self._added)]
+        rows += [(key, None) for key in encode_time_keys(FINISHED_PREFIX, self._removed)]
         self._added = {}
         self._removed = []
         return rows

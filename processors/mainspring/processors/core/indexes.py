@@ -157,7 +157,11 @@ class JobIndexes:
     def move(self, before: JobState | None, after: JobState, now: Now) -> None:
         """A job's row has changed: takes it from where it stood to where it stands."""
         if before is None:
-            self._enter(after, now)
+            # A submit: by far the most of what enters, and never in flight.
+            if after.status is JobStatus.PENDING:
+                self._wait(after, now)
+            else:
+                self._enter(after, now)
         elif before.status is JobStatus.RUNNING:
             if after.status is JobStatus.RUNNING:
                 if after.cancel is not None:
@@ -248,13 +252,16 @@ class JobIndexes:
             self._has_turned = True
             self._fly(state, now)
         else:
-            queue = self.queue(state.queue)
-            job = queue.order.ready_job(state)
-            if job.at_ms > now.wall_ms:
-                self.waiting.add(time_key(job), (state.queue, queue.order.tag, job))
-            else:
-                self._unfiled[job.job_id] = queue, job
-                queue.ready.add(job)
+            self._wait(state, now)
+
+    def _wait(self, state: JobState, now: Now) -> None:
+        queue = self.queue(state.queue)
+        job = queue.order.ready_job(state)
+        if job.at_ms > now.wall_ms:
+            self.waiting.add(time_key(job), (state.queue, queue.order.tag, job))
+        else:
+            self._unfiled[job.job_id] = queue, job
+            queue.ready.add(job)
 
     def _fly(self, state: JobState, now: Now) -> None:
         queue = self.queue(state.queue)

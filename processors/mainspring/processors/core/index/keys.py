@@ -4,11 +4,21 @@ A strategy's key is numbers, and integers may be compared with floats: each is t
 sort, and behind it what an integer is more or less than that. A shorter key that begins like a longer one comes first.
 """
 
+from collections.abc import Iterable
 from math import inf
 from struct import Struct
 from typing import Final
 
-__all__ = ["BEGINNING", "Numbers", "TimeKey", "decode_numbers", "decode_time_key", "encode_numbers", "encode_time_key"]
+__all__ = [
+    "BEGINNING",
+    "Numbers",
+    "TimeKey",
+    "decode_numbers",
+    "decode_time_key",
+    "encode_numbers",
+    "encode_time_key",
+    "encode_time_keys",
+]
 
 Numbers = tuple[int | float, ...]
 """What a strategy orders by."""
@@ -55,6 +65,12 @@ def decode_numbers(data: bytes, at: int) -> tuple[Numbers, int]:
 def encode_time_key(key: TimeKey) -> bytes:
     """The bytes of a time key."""
     return _TIME.pack(key[0] + _SIGN, key[1]) + key[2].encode()
+
+
+def encode_time_keys(prefix: bytes, keys: Iterable[TimeKey]) -> list[bytes]:
+    """The bytes of many time keys, each behind a prefix."""
+    pack = _TIME.pack
+    return [prefix + pack(instant + _SIGN, seq) + job_id.encode() for instant, seq, job_id in keys]
 
 
 def decode_time_key(data: bytes, at: int) -> TimeKey:

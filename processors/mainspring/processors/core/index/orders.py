@@ -43,7 +43,7 @@ class QueueOrder:
             state.job_id,
             state.priority if self.by_priority else 0,
             state.tenant,
-            waits_until(state),
+            state.due_at_ms if state.dispatch.parked_until_ms is None else waits_until(state),
         )
 
 
