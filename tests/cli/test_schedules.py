@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -50,6 +51,11 @@ def told(installed: Installation, *arguments: str) -> Any:
 def fired(installed: Installation, schedule_id: str) -> list[Any]:
     history = told(installed, "history", schedule_id, "-n", "1000")
     return [each for each in history if each["type"] == "OccurrenceFired"]
+
+
+def jobs_of(installed: Installation, schedule_id: str) -> list[str]:
+    listed = installed("job", "list", "--schedule", schedule_id, "-o", "json")
+    return [job["job_id"] for job in listed.json["jobs"]]
 
 
 def test_a_schedule_fires_is_paused_resumed_and_deleted(installed: Installation) -> None:
@@ -136,7 +142,9 @@ def test_an_instance_by_hand_prints_its_result(installed: Installation) -> None:
 
     # then
     assert (done.code, done.out) == (0, "Hello, Cy!\n")
-    assert [each["origin"] for each in fired(installed, schedule_id)] == ["TRIGGER"]
+    (instance,) = fired(installed, schedule_id)
+    assert instance["origin"] == "TRIGGER"
+    eventually(lambda: jobs_of(installed, schedule_id) == [instance["job_id"]])
     installed("schedule", "delete", schedule_id)
 
 
@@ -159,9 +167,8 @@ def test_a_backfill_fires_what_was_not_fired_and_nothing_twice(installed: Instal
     assert (first["count"], again["count"]) == (6, 6)
     backfilled = [each["job_id"] for each in fired(installed, schedule_id) if each["origin"] == "BACKFILL"]
     assert len(backfilled) == len(set(backfilled)) == 6
-    future = installed(
-        "schedule", "backfill", schedule_id, "--from", "2026-01-01T00:00:00Z", "--until", "2099-01-01T00:00:00Z"
-    )
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    future = installed("schedule", "backfill", schedule_id, "--from", tomorrow, "--until", tomorrow)
     assert future.code == ExitCode.REJECTED
     installed("schedule", "delete", schedule_id)
 

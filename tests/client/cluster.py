@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from mainspring.client import ClientConfig
 from mainspring.jobs import App, current_context
+from mainspring.processors.projector import Projector, ProjectorConfig
 from mainspring.scheduler.embedded import EmbeddedOptions, EmbeddedProcessors
 from mainspring.schemas import Codec
 from mainspring.workers import Registry
@@ -61,6 +62,23 @@ def tick(label: str) -> str:
 
 gates: dict[str, threading.Event] = {}
 """What `tick` waits for, by label."""
+
+
+@contextmanager
+def projecting(config: ClientConfig) -> Iterator[None]:
+    """A projector that writes the view of the config."""
+    assert config.view_url is not None
+    projector = Projector(
+        ProjectorConfig(connection=config.connection, topology=config.topology, codec=config.codec, url=config.view_url)
+    )
+    stop = threading.Event()
+    thread = threading.Thread(target=projector.run, args=(stop,))
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from mainspring.client import (
     Client,
@@ -22,29 +23,13 @@ from mainspring.client import (
 )
 from mainspring.jobs.models import JobPriority
 from mainspring.jobs.policy import RetryPolicy
-from mainspring.processors.projector import Projector, ProjectorConfig
 from mainspring.schemas import JobStatus
+from mainspring.topics import partition_for
+from tests.client.cluster import projecting
 from tests.client.fake_scheduler import FakeScheduler
 
 pytestmark = pytest.mark.broker
 LONG_S = 30.0
-
-
-@contextmanager
-def projecting(config: ClientConfig) -> Iterator[None]:
-    """A projector that writes the view of the config."""
-    assert config.view_url is not None
-    projector = Projector(
-        ProjectorConfig(connection=config.connection, topology=config.topology, codec=config.codec, url=config.view_url)
-    )
-    stop = threading.Event()
-    thread = threading.Thread(target=projector.run, args=(stop,))
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 @pytest.fixture
@@ -105,6 +90,46 @@ def test_the_history_of_a_job_is_every_event_in_order(client: Client, scheduler:
         "CommandRejected",
     ]
     assert [entry.offset for entry in history] == sorted({entry.offset for entry in history})
+
+
+@contextmanager
+def never_resting(config: ClientConfig, job_id: str) -> Iterator[None]:
+    """Others write to the job's partition of `events` more often than a fetch waits."""
+    topic, partition = config.topology.events.name, partition_for(job_id.encode(), config.topology.partitions)
+    producer = Producer(config.connection.producer_config(**{"linger.ms": 0}))
+    stop, began = threading.Event(), threading.Event()
+
+    def write() -> None:
+        while not stop.wait(0.002):
+            producer.produce(topic, b"not read", b"another key", partition=partition)
+            producer.poll(0)
+            began.set()
+        producer.flush()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        assert began.wait(LONG_S)
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_the_history_of_a_job_ends_although_its_partition_never_rests(
+    client: Client, config: ClientConfig, scheduler: FakeScheduler
+) -> None:
+    # given
+    client.submit("ok", job_id="busy").result(LONG_S)
+
+    # when
+    with never_resting(config, "busy"):
+        history = client.history("busy", timeout=LONG_S)
+        info = client.get("busy", timeout=LONG_S)
+
+    # then
+    assert [type(entry.event).__name__ for entry in history] == ["JobSubmitted", "JobStarted", "JobCompleted"]
+    assert info.status is JobStatus.COMPLETED
 
 
 def test_the_view_answers_with_the_callers_own_commands_in_it(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -19,18 +21,20 @@ from mainspring.client import (
     Every,
     InvalidScheduleError,
     Overlap,
+    ScheduleFilters,
     ScheduleInfo,
     ScheduleNotFoundError,
     ScheduleRejectedError,
     ScheduleStatus,
     VersionConflictError,
+    ViewUnavailableError,
 )
 from mainspring.client.schedules.info import utc
 from mainspring.jobs import JobPriority
 from mainspring.jobs.options import JobOptions
 from mainspring.schemas import OccurrenceFired, OccurrencesSkipped, ScheduleDeleted, ScheduleUpdated
 from mainspring.schemas.schedule_events import InstanceEnded, ScheduleCommandRejected
-from tests.client.cluster import executed, gates, running_cluster, tick
+from tests.client.cluster import executed, gates, projecting, running_cluster, tick
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.broker
@@ -308,6 +312,36 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_sent(client: Client)
     with pytest.raises(ScheduleNotFoundError):
         client.schedules.get("a")
     assert client.schedules.history("a") == []
+
+
+def test_the_view_and_the_log_tell_the_same_of_a_schedule(config: ClientConfig, tmp_path: Path) -> None:
+    # given
+    one, two = name(), name()
+    viewed = replace(config, view_url=f"sqlite:///{tmp_path / 'view.db'}")
+    with projecting(viewed), Client(config=config) as by_log, Client(config=viewed) as by_view:
+        eventually((tmp_path / "view.db").exists)
+        by_view.schedules.create(one, Every("1h"), tick.job("x"), options=JobOptions(tenant=one), note="first")
+        by_view.schedules.create(two, Cron("30 2 * * *", tz="Europe/Berlin"), tick.job("x"))
+        by_view.schedules.trigger(one).result(LONG_S)
+        settled(by_log, one, 1)
+
+        # when
+        by_view.schedules.pause(one, "for now")
+
+        # then
+        assert by_view.schedules.get(one) == by_log.schedules.get(one)
+        assert by_view.schedules.get(two) == by_log.schedules.get(two)
+        of_tenant = by_view.schedules.list(ScheduleFilters(tenant=one, status=[ScheduleStatus.PAUSED]))
+        assert [each.schedule_id for each in of_tenant.schedules] == [one]
+        first = by_view.schedules.list(limit=1, order="newest")
+        second = by_view.schedules.list(limit=1, order="newest", cursor=first.next_cursor)
+        assert [page.schedules[0].schedule_id for page in (first, second)] == [two, one]
+        with pytest.raises(ViewUnavailableError):
+            by_log.schedules.list()
+        by_view.schedules.delete(one)
+        by_view.schedules.delete(two)
+        with pytest.raises(ScheduleNotFoundError):
+            by_view.schedules.get(one)
 
 
 async def test_callers_that_await_have_the_same(config: ClientConfig) -> None:

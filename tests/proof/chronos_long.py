@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.broker, pytest.mark.chaos, pytest.mark.slow, pytest.ma
 SCHEDULES, TARGETS, BROKERS = 200, 5_000, 3
 BETWEEN = 150
 """Fires between two faults."""
+SLOTS = 64
+"""Enough that two workers keep up alone, and with what has gathered when the third is away."""
 LEASE_MS = 6_000
 COPIES = {
     "topics": {"replication": 3, "min_isr": 2},
@@ -33,7 +35,7 @@ def test_two_hundred_schedules_miss_none_of_five_thousand_targets(tmp_path: Path
     ):
         projector = site.projector()
         schedulers = [site.held_scheduler(name) for name in ("s1", "s2")]
-        workers = [site.worker(name) for name in ("w1", "w2", "w3")]
+        workers = [site.worker(name, slots=SLOTS) for name in ("w1", "w2", "w3")]
         chronos = Chronos(
             site=site, count=SCHEDULES, every_ms=EVERY_MS, cron_s=CRON_S, window_ms=60_000, nap_s=(0.0, 0.5, 1.5, 3.0)
         )

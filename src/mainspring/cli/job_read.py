@@ -69,6 +69,9 @@ def list_(
             parser=priority_name, help="Only this priority: LOW, MEDIUM, HIGH or CRITICAL.", metavar="PRIORITY"
         ),
     ] = None,
+    schedule: Annotated[
+        str | None, typer.Option(help="Only what this schedule has fired.", metavar="SCHEDULE_ID")
+    ] = None,
     search: Annotated[str | None, typer.Option(help="Part of the id or of the name.", metavar="TEXT")] = None,
     since: Annotated[
         Duration, typer.Option(parser=duration, help="Submitted within this time: 10m, 2h, 1d.", metavar="DURATION")
@@ -90,6 +93,7 @@ def list_(
         tenant=tenant,
         tag=tag,
         priority=None if priority is None else Priority[priority.value],
+        schedule_id=schedule,
         since_ms=None if since is None else now_ms - round(since.total_seconds() * 1000),
         text=search,
     )

@@ -16,7 +16,7 @@ _MEANINGS = {
     ExitCode.OK: "done",
     ExitCode.FAILURE: "it failed; the message says what, why and what to do next",
     ExitCode.USAGE: "the command or the settings are wrong",
-    ExitCode.NOT_FOUND: "there is no such job, topic or process",
+    ExitCode.NOT_FOUND: "there is no such job, schedule, topic or process",
     ExitCode.REJECTED: "the scheduler refused it, or it conflicts with what is there",
     ExitCode.TIMEOUT: "`--wait` or `--timeout` ended before the job did; the job goes on",
     ExitCode.INTERRUPTED: "interrupted (Ctrl-C)",

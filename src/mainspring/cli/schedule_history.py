@@ -131,7 +131,7 @@ def _cells(row: _Row) -> Sequence[Any]:
     if isinstance(event, OccurrencesSkipped):
         return [*head, *_skipped(event)]
     said = [
-        f"{name.removesuffix('_ms').replace('_', ' ')} {value}"
+        f"{'by' if name == 'actor' else name.replace('_', ' ')} {value}"
         for name, value in _json(row).items()
         if name in {"actor", "reject_code", "message", "pause_code", "completion_code", "how", "outcome", "job_id"}
         and value

@@ -5,10 +5,19 @@ from typing import Any
 
 import pytest
 
+from mainspring.processors.core import Now
 from mainspring.schemas import bounds
 from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.job import JobSpec
-from mainspring.schemas.schedule import CronRule, IntervalRule, Overlap, ScheduleSpec, ScheduleStatus, ScheduleTiming
+from mainspring.schemas.schedule import (
+    CatchUp,
+    CronRule,
+    IntervalRule,
+    Overlap,
+    ScheduleSpec,
+    ScheduleStatus,
+    ScheduleTiming,
+)
 from mainspring.schemas.schedule_events import (
     BackfillAccepted,
     BackfillEnded,
@@ -103,6 +112,17 @@ def test_what_waited_when_the_definition_changed_has_an_outcome() -> None:
     assert site.skipped() == [("OVERLAP", 2, 3, 2)]
 
 
+def test_what_an_update_leaves_of_a_catch_up_overlapped_with_nothing_where_instances_may() -> None:
+    policies: dict[str, Any] = {"overlap": Overlap.ALLOW_ALL, "catch_up": CatchUp.ALL, "catch_up_window_ms": 10 * HOUR}
+    site = Site().create(**policies)
+    site.now = Now(NOON + 5 * HOUR, site.now.mono_ms)
+
+    site.update(definition(note="another", **policies))
+
+    assert len(site.fired()) == 100
+    assert site.skipped() == [("MISSED", 101, 300, 200)]
+
+
 def test_whether_an_update_ever_fires_is_told_by_the_beat_of_the_creation() -> None:
     weekly = ScheduleTiming(rules=(IntervalRule(every_ms=7 * DAY),))
     site = Site().create(definition(weekly)).later(4 * DAY)
@@ -186,6 +206,45 @@ def test_a_backfill_fires_the_occurrences_of_a_range_one_after_the_other() -> No
     assert any(isinstance(each, BackfillEnded) for each in site.events)
     assert site.state().runs == 0
     site.assert_row_is_fold()
+
+
+@pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.ALLOW_ALL])
+def test_a_pause_holds_a_backfill_and_a_resume_lets_it_go_on(overlap: Overlap) -> None:
+    site = Site().create(overlap=overlap).backfill(NOON - 150 * MINUTE, NOON - MINUTE).tick()
+    fired = site.fired()
+
+    site.pause()
+    for job_id in fired:
+        site.succeed(job_id)
+    site.until_idle()
+
+    assert site.fired() == fired
+    assert site.state().plan.due_at_ms is None
+    site.taken_over().until_idle()
+    assert site.fired() == fired
+    site.resume().until_idle()
+    assert len(site.fired()) > len(fired)
+    site.assert_row_is_fold()
+
+
+def test_an_instance_of_a_backfill_that_fails_stops_it_where_the_schedule_pauses_on_failure() -> None:
+    site = Site().create(pause_on_failure=True).backfill(NOON - 3 * MINUTE, NOON - MINUTE).until_idle()
+
+    site.fail(site.fired()[0]).until_idle()
+
+    assert site.state().status is ScheduleStatus.PAUSED
+    assert len(site.fired()) == 1
+    assert len(site.state().backfills) == 1
+
+
+def test_a_backfill_of_a_paused_schedule_waits_for_the_resume() -> None:
+    site = Site().create().pause().backfill(NOON - MINUTE, NOON - MINUTE)
+    assert site.event(BackfillAccepted).count == 1
+
+    site.until_idle()
+    assert site.fired() == []
+
+    assert len(site.resume().until_idle().fired()) == 1
 
 
 def test_a_backfill_of_what_may_overlap_is_bounded_in_each_turn() -> None:

@@ -8,7 +8,7 @@ from mainspring.schemas.common import CauseSource, JobStatus
 from mainspring.schemas.events import JobCancelled, ReportRefused
 from mainspring.schemas.schedule import CatchUp, Overlap
 from mainspring.schemas.schedule_events import InstanceEnded, InstancesStopped
-from tests.core.schedule.site import HOUR, MINUTE, Site, definition, minute
+from tests.core.schedule.site import HOUR, MINUTE, Site, definition, every, minute
 from tests.core.spec import NOON
 
 WAITING = [Overlap.SKIP, Overlap.BUFFER_ONE, Overlap.BUFFER_ALL]
@@ -88,6 +88,20 @@ def test_buffer_all_skips_the_oldest_beyond_its_bound() -> None:
 
     assert site.skipped() == [("OVERLAP", 2, 4, 3)]
     assert site.fired() == [minute(1), minute(5)]
+
+
+def test_buffer_all_skips_a_year_of_seconds_beyond_its_bound_in_a_few_events() -> None:
+    site = Site().create(definition(every(1_000), overlap=Overlap.BUFFER_ALL)).later(1_000)
+    first = site.fired()[0]
+    site.start(first).later(365 * 24 * HOUR)
+    events = len(site.events)
+
+    site.done(first).until_idle()
+
+    assert site.state().skipped == 365 * 24 * 3_600 - 1_000
+    assert len(site.events) - events < 10
+    assert len(site.fired()) == 2
+    site.assert_row_is_fold()
 
 
 def test_cancel_other_asks_the_instance_to_stop_and_starts_the_newest_once_it_has() -> None:

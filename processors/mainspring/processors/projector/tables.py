@@ -20,7 +20,7 @@ __all__ = [
     "unreadable",
 ]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised by any change of a table; a view of another version is rebuilt from the log, never migrated."""
 
 metadata = MetaData()
@@ -180,7 +180,7 @@ schedules = Table(
     metadata,
     Column("schedule_id", Text, primary_key=True),
     Column("partition", Integer, nullable=False),
-    Column("revision", Integer, nullable=False),
+    Column("revision", BigInteger, nullable=False),
     Column("incarnation", BigInteger, nullable=False),
     Column("version", Integer, nullable=False),
     Column("status", String(16), nullable=False),
@@ -230,7 +230,7 @@ occurrences = Table(
     metadata,
     Column("schedule_id", Text, primary_key=True),
     Column("incarnation", BigInteger, primary_key=True, autoincrement=False),
-    Column("revision", Integer, primary_key=True, autoincrement=False),
+    Column("revision", BigInteger, primary_key=True, autoincrement=False),
     Column("partition", Integer, nullable=False),
     Column("offset", BigInteger, nullable=False),
     Column("outcome", Text, nullable=False),
@@ -267,7 +267,7 @@ schedule_changes = Table(
     Column("partition", Integer, primary_key=True, autoincrement=False),
     Column("offset", BigInteger, primary_key=True, autoincrement=False),
     Column("schedule_id", Text, nullable=False),
-    Column("revision", Integer, nullable=False),
+    Column("revision", BigInteger, nullable=False),
     Column("type", String(32), nullable=False),
     Column("decided_at_ms", BigInteger, nullable=False),
     Column("cause_source", String(16), nullable=False),

@@ -30,6 +30,8 @@ _WAITING: Final = frozenset({Overlap.SKIP, Overlap.BUFFER_ONE, Overlap.BUFFER_AL
 
 def due_at_ms(state: ScheduleState, overlap: Overlap, fire_at_ms: int | None) -> int | None:
     """When there is something to decide; 0: at once; None: not before an instance has ended or a command comes."""
+    if state.status is ScheduleStatus.PAUSED:
+        return None
     if state.backfills and (overlap is Overlap.ALLOW_ALL or not state.active):
         return 0
     if state.status is not ScheduleStatus.ACTIVE or (state.active and _is_blocked(state, overlap)):
@@ -83,11 +85,11 @@ def _decide_waiting(draft: Draft, definition: Definition) -> bool:
             skip(draft, definition, OccurrenceOutcome.OVERLAP, latest, before, f"{reason} and one waited already")
         return True
     if spec.overlap is Overlap.BUFFER_ALL:
-        surplus = min(before + 1 - spec.buffer_max, _SURPLUS_PER_TURN)
+        surplus = before + 1 - spec.buffer_max
         if surplus > 0:
-            oldest = timing.between(state.cursor_ms, ended_ms, surplus).occurrences
+            last, count = _oldest(timing, state.cursor_ms, ended_ms, surplus, before + 1)
             why = f"{reason} and {spec.buffer_max} waited already"
-            skip(draft, definition, OccurrenceOutcome.OVERLAP, oldest[-1], len(oldest), why)
+            skip(draft, definition, OccurrenceOutcome.OVERLAP, last, count, why)
             return True
         first = definition.next_after(state.cursor_ms) or latest
         fire(draft, definition, first, FireOrigin.PLANNED, reason="waited for an instance to end")
@@ -100,6 +102,18 @@ def _decide_waiting(draft: Draft, definition: Definition) -> bool:
     if spec.overlap is Overlap.SKIP:
         skip(draft, definition, OccurrenceOutcome.OVERLAP, latest, before + 1, reason)
     return False
+
+
+def _oldest(timing: Timing, after_ms: int, until_ms: int, wanted: int, there: int) -> tuple[Occurrence, int]:
+    """The last of the oldest occurrences of a range that has `there` of them, and how many it is: at most `wanted`.
+
+    Where they come evenly, almost all at once; what is left is next.
+    """
+    latest, before = timing.latest(after_ms, after_ms + (until_ms - after_ms) * wanted // there)
+    if latest is not None and before < wanted:
+        return latest, before + 1
+    few = timing.between(after_ms, until_ms, min(wanted, _SURPLUS_PER_TURN)).occurrences
+    return few[-1], len(few)
 
 
 def _newest_only(
@@ -158,7 +172,12 @@ def _fire_all(draft: Draft, definition: Definition, room: int) -> None:
 
 
 def decide_backfill(draft: Draft, definition: Definition, room: int) -> None:
-    """Fires occurrences of the oldest backfill: one after the other, or up to `room` where instances may overlap."""
+    """Fires occurrences of the oldest backfill: one after the other, or up to `room` where instances may overlap.
+
+    A pause holds it: what is wrong with the instances is wrong with those of a backfill, and nothing else stops one.
+    """
+    if draft.present.status is ScheduleStatus.PAUSED:
+        return
     overlaps = definition.spec.overlap is Overlap.ALLOW_ALL
     if not draft.present.backfills or (draft.present.active and not overlaps):
         return
@@ -208,7 +227,7 @@ def close_rest(draft: Draft, definition: Definition, reason: str) -> None:
     outcome = OccurrenceOutcome.MISSED
     if state.status is ScheduleStatus.PAUSED:
         outcome = OccurrenceOutcome.PAUSED
-    elif state.active:
+    elif state.active and definition.spec.overlap in _EXCLUSIVE:
         outcome = OccurrenceOutcome.OVERLAP
     skip(draft, definition, outcome, latest, before + 1, reason)
 

@@ -49,7 +49,7 @@ SCHEDULE_STAYS: Mapping[tuple[ScheduleStatus | None, type[object]], ScheduleStat
         **{
             (status, event): status
             for status in ScheduleStatus
-            # A trigger and a backfill fire whatever the status is, and what was planned has an outcome in each.
+            # A trigger fires whatever the status is, and what was planned has an outcome in each.
             for event in (BackfillAccepted, BackfillEnded, OccurrenceFired, OccurrencesSkipped, InstanceEnded)
         },
     }
