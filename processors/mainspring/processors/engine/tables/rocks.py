@@ -34,7 +34,7 @@ _META = b"\xff\xff\xff\xffmeta"
 """Leads the rows that tell how far each partition is; no partition has this number."""
 
 _META_HEAD = Struct(">qq")
-_CACHE_BYTES = 128 << 20
+_CACHE_BYTES = 64 << 20
 _METADATA_BLOCK_BYTES = 4096
 _WRITE_BUFFER_BYTES = 16 << 20
 
