@@ -92,6 +92,7 @@ class Bench:
             rules=Rules(partitions=partitions, window_start=4_096),
             recorded_by="bench",
             cache_rows=100_000,
+            window_jobs=40_000,
         )
         self.now = Now(NOW_MS, 0)
         self.tables: dict[int, Table] = {number: tables.open(number, "bench") for number in range(partitions)}
@@ -121,6 +122,7 @@ class Bench:
         costs.end("tick, dispatch")
         decided = [each for each in self.owned if each.has_decided()]
         rows = {each.number: self._rows(each) for each in decided}
+        index_rows = {each.number: each.index_changes() for each in decided}
         costs.end("encode rows")
         self.sent = []
         send = self._produce if self.producer is not None else self._collect
@@ -133,7 +135,7 @@ class Bench:
         costs.end("send rows")
         self.sent = []
         for each in decided:
-            self.tables[each.number].write(rows[each.number], 0, now.wall_ms)
+            self.tables[each.number].write(rows[each.number], 0, now.wall_ms, index_rows[each.number])
             each.committed()
         costs.end("local table")
         if self.producer is not None:

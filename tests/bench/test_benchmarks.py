@@ -84,6 +84,7 @@ def test_herd_starts_nothing_early_and_the_critical_job_too(tmp_path: Path, kafk
     assert report["critical_ms"] > 0
     assert report["starts_per_s"] > 0
     assert report["jobs_per_s"] > 0
+    assert report["scheduler_peak_mib"] is None or report["scheduler_peak_mib"] > 1
 
 
 def test_schedules_of_one_second_are_fired_not_before_it_and_each_is_counted(tmp_path: Path, kafka: str) -> None:
@@ -104,6 +105,7 @@ def test_restart_is_measured_with_store_after_a_kill_and_without_store(tmp_path:
     assert report["jobs"] == 60
     assert set(report["ready_s"]) == {"graceful", "killed", "changelog"}
     assert all(seconds > 0 for seconds in report["ready_s"].values())
+    assert report["scheduler_peak_mib"] is None or report["scheduler_peak_mib"] > 1
 
 
 def test_idle_tells_what_each_process_uses(tmp_path: Path, kafka: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from mainspring.processors.core import Now, Output, PartitionCore, Rules
+from mainspring.processors.core import Now, Output, PartitionCore, Rules, in_flight_in
 from mainspring.processors.core.explain import WhyNot
 from mainspring.schemas.attempts import (
     AttemptCancelled,
@@ -23,6 +23,7 @@ from mainspring.schemas.job import JobSpec
 from mainspring.schemas.records import JobEvent, Record, Signal
 from mainspring.schemas.tables import JobState
 from mainspring.schemas.work import WorkOffered
+from tests.support.index_store import DictStore
 
 T = TypeVar("T")
 
@@ -73,10 +74,20 @@ class Partition:
     core: PartitionCore = field(init=False)
     offset: int = 0
     commands: int = 0
+    index: DictStore | None = None
+    """Where the indexes keep what does not fit into their windows; None: all of it is in memory."""
+    window_jobs: int = 1
 
     def __post_init__(self) -> None:
-        self.core = PartitionCore(0, self.rules, self.rows, self.seed)
-        self.core.load(self.rows.states.values(), 0, self.now)
+        self._load(0)
+
+    def _load(self, next_seq: int) -> None:
+        self.core = PartitionCore(0, self.rules, self.rows, self.seed, index=self.index, window_jobs=self.window_jobs)
+        states = [*self.rows.states.values()]
+        if self.index is not None:
+            in_flight = set(in_flight_in(self.index))
+            states = [state for state in states if state.job_id in in_flight]
+        self.core.load(states, next_seq, self.now)
 
     # Time and the shell.
 
@@ -90,6 +101,8 @@ class Partition:
         self.events += self.last.events
         self.offers += [each.record for each in self.last.offers]
         self.signals += self.last.signals
+        if self.index is not None:
+            self.index.write(self.core.drain_index())
         return self
 
     def tick(self) -> "Partition":
@@ -103,10 +116,7 @@ class Partition:
 
     def taken_over(self) -> "Partition":
         """Another owner loads the partition from its rows."""
-        states = list(self.rows.states.values())
-        next_seq = self.core.next_seq
-        self.core = PartitionCore(0, self.rules, self.rows, self.seed)
-        self.core.load(states, next_seq, self.now)
+        self._load(self.core.next_seq)
         return self
 
     def lease_check(self, asked_at: Now | None = None) -> "Partition":

@@ -7,7 +7,24 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from mainspring.processors.core import AgingPriorityStrategy, FIFOStrategy, PriorityStrategy, QueueRules, Rules
+from mainspring.processors.core import (
+    AgingPriorityStrategy,
+    FIFOStrategy,
+    PriorityStrategy,
+    QueueOrder,
+    QueueRules,
+    Rules,
+)
+from mainspring.processors.core.index.entries import (
+    COUNTS_KEY,
+    IN_FLIGHT_KEY,
+    decode_counts,
+    decode_ids,
+    entries_of,
+    is_in_flight,
+)
+from mainspring.processors.core.index.lanes import LANE_PREFIX
+from mainspring.processors.core.index.orders import time_key
 from mainspring.processors.core.job.evolve import NOT_OFFERED, fold
 from mainspring.processors.core.job.transitions import TERMINAL
 from mainspring.schemas.codes import DeclineReason
@@ -17,6 +34,7 @@ from mainspring.schemas.records import JobEvent
 from mainspring.schemas.signals import StartConfirmed
 from mainspring.schemas.tables import JobState
 from tests.core.spec import Partition
+from tests.support.index_store import DictStore
 
 RULES = Rules(
     queues={
@@ -62,13 +80,17 @@ class PartitionMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.partition = Partition(RULES)
+        self.partition = self.made()
         self.model: dict[str, Job] = {}
         self.finished: dict[str, JobState] = {}
         self.checked = 0
         self.by_job: dict[str, list[JobEvent]] = {}
         self.confirmed: dict[tuple[str, int], str] = {}
         self.commands = 0
+
+    def made(self) -> Partition:
+        """The partition under test."""
+        return Partition(RULES)
 
     def once(self, act: str, *args: Any, **options: Any) -> None:
         """Applies an input twice: the second time must change no row."""
@@ -291,19 +313,45 @@ class PartitionMachine(RuleBasedStateMachine):
             assert 1 <= stats.window <= RULES.window_max
 
     @invariant()
-    def every_unfinished_job_is_in_exactly_one_index(self) -> None:
-        indexes = self.partition.core._indexes
-        ready = [job_id for queue in indexes.queues.values() for job_id in queue.ready]
-        found = [*indexes.waiting, *ready, *indexes.renewals, *indexes.leases, *indexes.history]
-        assert sorted(found) == sorted(self.partition.rows.states)
+    def every_job_is_in_exactly_one_index(self) -> None:
+        core = self.partition.core
+        rows = [*self.partition.rows.states.values()]
+        flying = {row.job_id for row in rows if row.status is JobStatus.RUNNING or row.dispatch.offered_attempt}
+        assert {*core._indexes.renewals, *core._indexes.leases} == flying
+        waiting = sum(1 for row in rows if row.status in WAITING and row.job_id not in flying)
+        assert core.waiting + sum(stats.ready for stats in core.stats().values()) == waiting
+        assert core.terminal == sum(1 for row in rows if row.status in TERMINAL)
+        for row in rows:
+            if self.partition.index is None and row.status in WAITING and row.job_id not in flying:
+                queue = core._indexes.queue(row.queue)
+                job = queue.order.ready_job(row)
+                assert core._indexes.waiting.holds(time_key(job)) != (job.job_id in set(queue.ready))
+
+
+class SmallWindowMachine(PartitionMachine):
+    """The same with room for one job in memory: all that was said above holds, and the table is told all of it."""
+
+    def made(self) -> Partition:
+        return Partition(RULES, index=DictStore(), window_jobs=1)
+
+    @invariant()
+    def the_index_is_what_follows_from_the_rows(self) -> None:
+        index = self.partition.index
+        assert index is not None
+        orders = {name: QueueOrder(name, queue) for name, queue in RULES.queues.items()}
+        expected: dict[bytes, bytes] = {}
         for row in self.partition.rows.states.values():
-            if row.status is JobStatus.RUNNING:
-                assert row.job_id in indexes.leases
-            elif row.dispatch.offered_attempt:
-                assert row.job_id in indexes.renewals
-            elif row.status in WAITING:
-                assert (row.job_id in indexes.waiting) or (row.job_id in ready)
+            expected |= entries_of(row, orders.__getitem__)
+        found = {key: value for key, value in index.rows.items() if not key.startswith(LANE_PREFIX)}
+        counts, in_flight = found.pop(COUNTS_KEY, None), found.pop(IN_FLIGHT_KEY, None)
+        assert found == expected
+        counted = [sum(1 for key in found if key.startswith(prefix)) for prefix in (b"#w", b"#d", b"#h")]
+        assert list(decode_counts(counts)) == counted
+        flying = {row.job_id for row in self.partition.rows.states.values() if is_in_flight(row)}
+        assert set(decode_ids(in_flight)) == flying
 
 
 TestPartition = PartitionMachine.TestCase
 TestPartition.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
+TestSmallWindow = SmallWindowMachine.TestCase
+TestSmallWindow.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)

@@ -54,7 +54,7 @@ def job_lists(draw: st.DrawFn) -> list[JobState]:
 def served(strategy: SchedulingStrategy, jobs: list[JobState]) -> list[JobState]:
     queue = QueueIndex("default", Rules(queues={"default": QueueRules(strategy=strategy)}))
     for each in jobs:
-        queue.ready.add(queue.ready_job(each))
+        queue.ready.add(queue.order.ready_job(each))
     by_id = {each.job_id: each for each in jobs}
     order = []
     while (job := queue.ready.pop()) is not None:

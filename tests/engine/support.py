@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, Producer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from mainspring.processors.core import Rules
+from mainspring.processors.core import LAYOUT, Rules
 from mainspring.processors.engine.loop import Engine
 from mainspring.processors.engine.ports import Kafka
 from mainspring.processors.scheduler import Scheduler, SchedulerConfig
@@ -152,10 +152,10 @@ class Installation:
             self._admin = AdminClient({"bootstrap.servers": self.connection.bootstrap})
         return self._admin
 
-    def changelog_id(self) -> str:
-        """The identity of the changelog topic."""
+    def table_origin(self) -> str:
+        """What the local tables are told apart by: the identity of the changelog topic, and the form of the index."""
         name = self.topology.scheduler_changelog.name
-        return str(self.admin.describe_topics(TopicCollection([name]))[name].result(10).topic_id)
+        return f"{self.admin.describe_topics(TopicCollection([name]))[name].result(10).topic_id}/{LAYOUT}"
 
     def close(self) -> None:
         for helper in self.helpers:

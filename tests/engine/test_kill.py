@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka import Producer
 from structlog.testing import capture_logs
 
+from mainspring.processors.core.index.entries import FINISHED_PREFIX
 from mainspring.processors.engine import takeover
 from mainspring.processors.engine.tables.rocks import RocksTables
 from mainspring.schemas import JobCompleted, JobStarted, JobSubmitted
@@ -180,7 +181,7 @@ def test_after_a_kill_the_local_tables_open_again_and_only_the_tail_is_read(
         reopened_at = time.monotonic()
         heir = here.engine("dying", state_dir=tmp_path)
         opened_s = time.monotonic() - reopened_at
-        tables = {number: heir._tables.open(number, here.changelog_id()) for number in range(2)}
+        tables = {number: heir._tables.open(number, here.table_origin()) for number in range(2)}
         before_restore = sum(1 for table in tables.values() for _ in table.scan(b"J"))
         here.ready()
 
@@ -206,13 +207,15 @@ def test_tables_restored_from_an_empty_disk_equal_those_that_were_lost(kafka: st
         def everything(where: Path) -> list[list[tuple[bytes, bytes]]]:
             (path,) = (each for each in where.glob("*/a") if each.is_dir())
             tables = RocksTables(path)
-            rows = [list(tables.open(number, here.changelog_id()).scan(b"")) for number in range(2)]
+            rows = [list(tables.open(number, here.table_origin()).scan(b"")) for number in range(2)]
             tables.close()
             return rows
 
         before, after = everything(tmp_path / "one"), everything(tmp_path / "two")
         assert before == after
-        assert sum(len(rows) for rows in before) == 2 * len(JOBS) + 2
+        keys = [key for rows in before for key, _ in rows]
+        assert sum(not key.startswith(b"#") for key in keys) == 2 * len(JOBS) + 2
+        assert sum(key.startswith(FINISHED_PREFIX) for key in keys) == len(JOBS), "the index is restored with the rows"
 
 
 def _stored(here: Installation, state_dir: Path, copy: int) -> int:
@@ -225,6 +228,6 @@ def _stored(here: Installation, state_dir: Path, copy: int) -> int:
         # A file went away while it was copied.
         return 0
     tables = RocksTables(snapshot / ".", hold_rows=1)
-    count = sum(1 for _ in tables.open(copy, here.changelog_id()).scan(b"J"))
+    count = sum(1 for _ in tables.open(copy, here.table_origin()).scan(b"J"))
     tables.close()
     return count

@@ -18,7 +18,7 @@ from mainspring.processors.engine.program import Position
 from mainspring.processors.engine.tables import MemoryTables
 from mainspring.processors.scheduler import Scheduler, run_scheduler, supervise_schedulers
 from mainspring.processors.scheduler.measures import observe_many
-from mainspring.processors.scheduler.rows import PositionRows, ProtocolError
+from mainspring.processors.scheduler.rows import PROTOCOL, PositionRows, ProtocolError
 from mainspring.processors.scheduler.service import EXIT_CONFIGURATION, EXIT_OK
 from mainspring.schemas import JobCompleted, JobSubmitted, PositionRow
 from mainspring.telemetry import metrics
@@ -253,11 +253,11 @@ def test_a_partition_that_a_later_version_has_written_is_not_taken_over() -> Non
         attempts_offset=3,
         owner="a later one",
         written_at_ms=6,
-        protocol=2,
+        protocol=PROTOCOL + 1,
     )
     table.write([(key, CODEC.encode(later))], 2, 2)
 
-    with pytest.raises(ProtocolError, match="a later one has written this partition at protocol level 2"):
+    with pytest.raises(ProtocolError, match=f"a later one has written this partition at protocol level {PROTOCOL + 1}"):
         rows.read(table)
 
 

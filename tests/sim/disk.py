@@ -4,6 +4,8 @@ written in one batch with the offset that they reach, so a process that dies los
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from heapq import nsmallest
+from itertools import chain
 
 from tests.sim.process import Process
 
@@ -44,12 +46,22 @@ class DiskTable:
     def as_of_ms(self) -> int:
         return self._as_of_ms
 
+    @property
+    def index(self) -> "DiskIndex":
+        return DiskIndex(self)
+
     def get(self, key: bytes) -> bytes | None:
         return self._rows.get(key)
 
-    def write(self, rows: Iterable[tuple[bytes, bytes | None]], offset: int, as_of_ms: int) -> None:
+    def write(
+        self,
+        rows: Iterable[tuple[bytes, bytes | None]],
+        offset: int,
+        as_of_ms: int,
+        index_rows: Iterable[tuple[bytes, bytes | None]] = (),
+    ) -> None:
         self._process.point("apply")
-        for key, value in rows:
+        for key, value in chain(rows, index_rows):
             self._held[key] = value
             if value is None:
                 self._rows.pop(key, None)
@@ -73,12 +85,43 @@ class DiskTable:
         for key in sorted(key for key in self._rows if key.startswith(prefix)):
             yield key, self._rows[key]
 
+    def scan_after(self, prefix: bytes, after: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """The first rows under `prefix` behind a key."""
+        keys = (key for key in self._rows if key.startswith(prefix) and key > after)
+        return [(key, self._rows[key]) for key in nsmallest(limit, keys)]
+
+    def write_now(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Writes rows that are not held back."""
+        for key, value in rows:
+            for mine in (self._rows, self._image.rows):
+                if value is None:
+                    mine.pop(key, None)
+                else:
+                    mine[key] = value
+
     def wipe(self) -> None:
         self._process.world.saw("local table wiped")
         self._rows, self._held = {}, {}
         self._offset = self._as_of_ms = 0
         self._image.rows.clear()
         self._image.offset = self._image.as_of_ms = 0
+
+
+class DiskIndex:
+    """The index rows of one partition, in the order of their keys."""
+
+    def __init__(self, table: DiskTable) -> None:
+        self._table = table
+
+    def scan(self, prefix: bytes, after: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        return self._table.scan_after(prefix, after, limit)
+
+    def write(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
+        self._table.write_now(rows)
+
+    def clear(self, prefix: bytes, up_to: bytes | None = None) -> None:
+        keys = [key for key, _ in self._table.scan(prefix) if up_to is None or key <= up_to]
+        self._table.write_now((key, None) for key in keys)
 
 
 class DiskTables:

@@ -45,7 +45,7 @@ class SchedulerNode(Node):
         self._broker = broker
         self._topology = topology
         self._codec = codec
-        self._rules = rules
+        self.rules = rules
         self._slot = slot
         self._settings = settings
         self._options = options
@@ -91,9 +91,10 @@ class SchedulerNode(Node):
             program=SchedulerProgram(
                 topology=self._topology,
                 codec=self._codec,
-                rules=self._rules,
+                rules=self.rules,
                 recorded_by=transactional_id,
                 cache_rows=64,
+                window_jobs=1,
             ),
             kafka=kafka,
             tables=tables,

@@ -7,6 +7,16 @@ from typing import Any
 
 from mainspring.log.source import Raw, Span
 from mainspring.log.verify import verify
+from mainspring.processors.core import QueueOrder, Rules
+from mainspring.processors.core.index.entries import (
+    COUNTS_KEY,
+    IN_FLIGHT_KEY,
+    decode_counts,
+    decode_ids,
+    entries_of,
+    is_in_flight,
+)
+from mainspring.processors.core.index.lanes import LANE_PREFIX
 from mainspring.schemas import CauseSource, DeadLetter, JobStarted, JobState
 from mainspring.topics import Topic, Topology
 from tests.sim.executor import Run
@@ -132,9 +142,30 @@ def _check_tables(site: Site) -> None:
                 raise Violation("table is the fold", f"a specification of {row.job_id}, of which no event tells")
         for node in site.schedulers:
             image = node.disk.get(log.place[1])
-            if image is not None and image.offset and image.rows != rows_of(log, image.offset):
-                raise Violation("disk is the changelog", f"{node.name} {log.place[1]} at {image.offset} differs")
+            if image is not None and image.offset:
+                where = f"{node.name} {log.place[1]} at {image.offset}"
+                _check_disk(node.rules, where, image.rows, rows_of(log, image.offset))
     _check_every_job_has_its_row(site)
+
+
+def _check_disk(rules: Rules, where: str, found: Mapping[bytes, bytes], rows: Mapping[bytes, bytes]) -> None:
+    """A disk has the rows of the changelog, and an index with what follows from them."""
+    kept = {key: value for key, value in found.items() if not key.startswith(LANE_PREFIX)}
+    if {key: value for key, value in kept.items() if key[:1] != b"#"} != rows:
+        raise Violation("disk is the changelog", f"{where} differs")
+    orders = {name: QueueOrder(name, queue) for name, queue in rules.queues.items()}
+    expected: dict[bytes, bytes] = {}
+    flying: set[str] = set()
+    for key, value in rows.items():
+        row: Any = CODEC.decode(value) if key[:1] == b"J" else None
+        if isinstance(row, JobState):
+            expected |= entries_of(row, orders.__getitem__)
+            flying |= {row.job_id} if is_in_flight(row) else set()
+    counts, ids = kept.pop(COUNTS_KEY, None), kept.pop(IN_FLIGHT_KEY, None)
+    index = {key: value for key, value in kept.items() if key[:1] == b"#"}
+    counted = tuple(sum(key.startswith(prefix) for key in index) for prefix in (b"#w", b"#d", b"#h"))
+    if index != expected or set(decode_ids(ids)) != flying or decode_counts(counts) != counted:
+        raise Violation("index follows from the rows", f"{where} differs")
 
 
 def _check_row(site: Site, row: JobState) -> None:

@@ -3,10 +3,13 @@
 from mainspring.processors.core.dispatcher import QueueStats
 from mainspring.processors.core.errors import CoreError, IllegalTransitionError
 from mainspring.processors.core.explain import WhyNot
+from mainspring.processors.core.index.entries import LAYOUT, in_flight_in
+from mainspring.processors.core.index.orders import QueueOrder
+from mainspring.processors.core.indexes import WINDOW_JOBS
 from mainspring.processors.core.instants import Now, Wake
 from mainspring.processors.core.output import Offer, Output
 from mainspring.processors.core.partition import PartitionCore
-from mainspring.processors.core.ports import Rows
+from mainspring.processors.core.ports import IndexRow, IndexStore, Rows
 from mainspring.processors.core.rules import QueueRules, Rules
 from mainspring.processors.core.strategies import (
     AgingPriorityStrategy,
@@ -17,16 +20,21 @@ from mainspring.processors.core.strategies import (
 )
 
 __all__ = [
+    "LAYOUT",
+    "WINDOW_JOBS",
     "AgingPriorityStrategy",
     "CoreError",
     "EarliestDeadlineFirstStrategy",
     "FIFOStrategy",
     "IllegalTransitionError",
+    "IndexRow",
+    "IndexStore",
     "Now",
     "Offer",
     "Output",
     "PartitionCore",
     "PriorityStrategy",
+    "QueueOrder",
     "QueueRules",
     "QueueStats",
     "Rows",
@@ -34,4 +42,5 @@ __all__ = [
     "SchedulingStrategy",
     "Wake",
     "WhyNot",
+    "in_flight_in",
 ]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mainspring.processors.core.errors import MissingSpecError, MissingStateError
+from mainspring.processors.core.index.ready_job import ReadyJob
 from mainspring.processors.core.indexes import JobIndexes, QueueIndex
 from mainspring.processors.core.instants import Now
 from mainspring.processors.core.job.evolve import with_dispatch
@@ -66,13 +67,15 @@ class Dispatcher:
             job = queue.ready.pop()
             if job is None:
                 break
-            self._offer(queue, job.job_id, now)
-            offers += 1
+            if self._offer(queue, job, now):
+                offers += 1
         window.settle(offers, now.mono_ms, more_waiting=len(queue.ready) > 0, stopped_by_window=offers >= allowed)
         return offers
 
-    def _offer(self, queue: QueueIndex, job_id: str, now: Now) -> None:
-        state = self._state(job_id)
+    def _offer(self, queue: QueueIndex, job: ReadyJob, now: Now) -> bool:
+        state = self._rows.state(job.job_id)
+        if not self._indexes.take(job, state) or state is None:
+            return False
         parked_since_ms = state.dispatch.parked_since_ms
         offered = with_dispatch(
             state,
@@ -82,6 +85,7 @@ class Dispatcher:
         )
         self._send(queue, offered, now)
         self._indexes.offered(offered, now)
+        return True
 
     def renew_due(self, now: Now, room: int) -> None:
         """Renews what is due, at most `room`; the rest stays due."""
@@ -154,7 +158,7 @@ class Dispatcher:
         return min(instants, default=None)
 
     def stats(self) -> Mapping[str, QueueStats]:
-        """Figures of each queue that has been used."""
+        """Figures of each queue that is declared or has been used."""
         return {
             name: QueueStats(len(queue.ready), queue.window.offered, queue.window.running, int(queue.window.size))
             for name, queue in self._indexes.queues.items()

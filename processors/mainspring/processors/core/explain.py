@@ -99,6 +99,8 @@ class Ready:
 
     queue: str
     ahead: int | None = None
+    is_at_least: bool = False
+    """Whether there may be more ahead than `ahead`: of a deep backlog only the front is in memory."""
     in_flight: int | None = None
     window: int | None = None
 
@@ -111,7 +113,8 @@ class Ready:
         if self.ahead is None:
             return f"it is due and waits for its turn in queue {self.queue}"
         full = f"; workers are full: {self.in_flight} in flight, window {self.window}" if self.window_is_full else ""
-        return f"it is due and waits behind {self.ahead} others in queue {self.queue}{full}"
+        ahead = f"at least {self.ahead}" if self.is_at_least else self.ahead
+        return f"it is due and waits behind {ahead} others in queue {self.queue}{full}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

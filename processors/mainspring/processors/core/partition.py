@@ -11,7 +11,7 @@ from typing import Final
 from mainspring.processors.core.dispatcher import Dispatcher, QueueStats
 from mainspring.processors.core.errors import UnexpectedRecordError
 from mainspring.processors.core.explain import NoSuchJob, QueueNotDeclared, Ready, WhyNot, explain
-from mainspring.processors.core.indexes import JobIndexes
+from mainspring.processors.core.indexes import WINDOW_JOBS, JobIndexes
 from mainspring.processors.core.instants import Now, Wake
 from mainspring.processors.core.job.decide import decide
 from mainspring.processors.core.job.decide_commands import reject
@@ -26,7 +26,7 @@ from mainspring.processors.core.job.decision import (
 )
 from mainspring.processors.core.job.evolve import evolve, with_dispatch
 from mainspring.processors.core.output import Outbox, Output
-from mainspring.processors.core.ports import Rows
+from mainspring.processors.core.ports import IndexRow, IndexStore, Rows
 from mainspring.processors.core.rules import Rules
 from mainspring.processors.core.schedule.instances import finished, refused
 from mainspring.processors.core.schedule.keeper import ScheduleKeeper
@@ -65,11 +65,20 @@ class PartitionCore:
     """All that is decided in one partition. Call `load` first; then inputs, ticks and dispatches in any order."""
 
     def __init__(
-        self, partition: int, rules: Rules, rows: Rows, seed: int, schedules: ScheduleRows | None = None
+        self,
+        partition: int,
+        rules: Rules,
+        rows: Rows,
+        seed: int,
+        schedules: ScheduleRows | None = None,
+        *,
+        index: IndexStore | None = None,
+        window_jobs: int = WINDOW_JOBS,
     ) -> None:
         """`seed` spreads the jitter of retries; the same for every owner of the partition, so that replays agree.
 
-        `schedules`: the rows of schedules; None: in memory, for as long as this core lives.
+        `schedules`: the rows of schedules; None: in memory, for as long as this core lives. `index`: where the indexes
+        keep what does not fit into `window_jobs` jobs each; None: all of it is in memory.
         """
         self.next_seq = 0
         self._rules = rules
@@ -77,7 +86,7 @@ class PartitionCore:
         self._seed = seed
         self._timer = Cause(source=CauseSource.TIMER, partition=partition, offset=-1)
         self._outbox = Outbox()
-        self._indexes = JobIndexes(rules)
+        self._indexes = JobIndexes(rules, rows.state, index, window_jobs)
         self._dispatcher = Dispatcher(
             rows, self._indexes, self._outbox, max(1, _OFFERED_BYTES_AT_ONCE // rules.partitions)
         )
@@ -89,7 +98,10 @@ class PartitionCore:
     def load(
         self, states: Iterable[JobState], next_seq: int, now: Now, schedules: Iterable[ScheduleState] = ()
     ) -> None:
-        """Rebuilds the indexes from all rows of the partition. Running attempts get a fresh lease."""
+        """Rebuilds the indexes. Running attempts get a fresh lease.
+
+        `states`: all rows of the partition; with an index, those of the jobs that it has in flight.
+        """
         self._now = now
         self.next_seq = next_seq
         self._indexes.load(states, now)
@@ -151,10 +163,9 @@ class PartitionCore:
         self._now = now
         self._schedules.tick(now)
         indexes = self._indexes
-        for job_id, _ in indexes.start_deadlines.pop_due(now.wall_ms, _MOVES_PER_TICK):
+        for (_, _, job_id), _ in indexes.start_deadlines.pop_due(now.wall_ms, _MOVES_PER_TICK):
             self._decide(job_id, StartDeadlinePassed(job_id=job_id), self._timer, now)
-        for _, (queue, job) in indexes.waiting.pop_due(now.wall_ms, _MOVES_PER_TICK):
-            queue.ready.add(job)
+        indexes.take_due(now.wall_ms, _MOVES_PER_TICK)
         self._dispatcher.renew_due(now, _MOVES_PER_TICK)
         for job_id in indexes.history.evict(now.wall_ms, _MOVES_PER_TICK):
             self._rows.put_state(job_id, None)
@@ -195,6 +206,10 @@ class PartitionCore:
         """What was decided since the last call."""
         return self._outbox.drain()
 
+    def drain_index(self) -> list[IndexRow]:
+        """What the index has to be told, together with the rows that have changed since the last call."""
+        return self._indexes.drain()
+
     def wake_at(self) -> Wake | None:
         """The earliest instants at which `tick`, `dispatch` or a lease has work (in the past: now), or None."""
         indexes = self._indexes
@@ -220,11 +235,17 @@ class PartitionCore:
         queue = self._indexes.queue(state.queue)
         if not queue.declared:
             return QueueNotDeclared(queue=state.queue)
-        ahead = queue.ready.ahead_of(queue.ready_job(state))
-        return Ready(queue=why.queue, ahead=ahead, in_flight=queue.window.in_flight, window=int(queue.window.size))
+        ahead, is_exact = queue.ready.at_least_ahead_of(queue.order.ready_job(state))
+        return Ready(
+            queue=why.queue,
+            ahead=ahead,
+            is_at_least=not is_exact,
+            in_flight=queue.window.in_flight,
+            window=int(queue.window.size),
+        )
 
     def stats(self) -> Mapping[str, QueueStats]:
-        """Figures of each queue that has been used, for metrics."""
+        """Figures of each queue that is declared or has been used, for metrics."""
         return self._dispatcher.stats()
 
     @property
@@ -235,7 +256,7 @@ class PartitionCore:
     @property
     def waiting(self) -> int:
         """Jobs that are not due yet, or parked."""
-        return len(self._indexes.waiting)
+        return self._indexes.not_ready
 
     @property
     def terminal(self) -> int:

@@ -1,11 +1,15 @@
 """What the core needs from its shell: a staged view of the tables of one partition."""
 
-from typing import Protocol
+from collections.abc import Iterable
+from typing import Protocol, TypeAlias
 
 from mainspring.schemas.job import JobSpec
 from mainspring.schemas.tables import JobState
 
-__all__ = ["Rows"]
+__all__ = ["IndexRow", "IndexStore", "Rows"]
+
+IndexRow: TypeAlias = tuple[bytes, bytes | None]
+"""A row of an index: its key, and its value; None deletes it."""
 
 
 class Rows(Protocol):
@@ -25,4 +29,24 @@ class Rows(Protocol):
 
     def put_spec(self, job_id: str, spec: JobSpec | None) -> None:
         """Replaces the specification row; None deletes it."""
+        ...
+
+
+class IndexStore(Protocol):
+    """Rows in the order of their keys, beside the rows of one partition, in this process only.
+
+    What an index writes with a transaction is not written here but given to the shell, which writes it together with
+    the rows of that transaction.
+    """
+
+    def scan(self, prefix: bytes, after: bytes, limit: int) -> list[tuple[bytes, bytes]]:
+        """The first rows, at most `limit`, whose key begins with `prefix` and is greater than `after`, in order."""
+        ...
+
+    def write(self, rows: Iterable[IndexRow]) -> None:
+        """Takes rows at once: what is of use to this owner of the partition only."""
+        ...
+
+    def clear(self, prefix: bytes, up_to: bytes | None = None) -> None:
+        """Forgets, at once, every row whose key begins with `prefix`; with `up_to`, only keys up to that one."""
         ...

@@ -8,47 +8,121 @@ key among the next jobs of its bands. With one tenant that is exactly the order 
 
 Adding and taking cost O(log n). Withdrawing costs O(1): an entry stays in its heap until it comes up, or until most
 of the heap is such entries.
+
+With a lane store only the first jobs of a tenant are in its heap. The others, which come behind its *horizon*, are in
+the store; the heap is filled from there when it is used up, and its later half goes there when it is too large.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple
 
-from mainspring.processors.core.strategies import Key
+from mainspring.processors.core.index.lanes import LaneStore
+from mainspring.processors.core.index.ready_job import ReadyJob
 
 __all__ = ["ReadyJob", "ReadyQueue"]
+
+Live = MutableMapping[str, ReadyJob]
+"""The jobs of a queue that are in memory and have not been withdrawn, by id."""
 
 _GARBAGE_MIN = 64
 """Below this many withdrawn entries a rebuild costs more than it saves."""
 
 
-class ReadyJob(NamedTuple):
-    """What the order of a job depends on. None of it changes while the job waits, so it is computed once."""
-
-    key: Key
-    seq: int
-    job_id: str
-    band: int
-    tenant: str
-
-
 class _Tenant:
-    """The waiting jobs of one tenant in one band."""
+    """The waiting jobs of one tenant in one band: a lane."""
 
-    __slots__ = ("heap", "name", "share", "waiting")
+    __slots__ = ("_horizon", "_lane", "_store", "heap", "name", "share", "spilled", "waiting")
 
-    def __init__(self, name: str, share: float) -> None:
+    def __init__(self, name: str, share: float, store: LaneStore | None) -> None:
         self.name = name
         self.share = share
         self.heap: list[ReadyJob] = []
         self.waiting = 0
+        self.spilled = 0
+        """Those of them that are in the store."""
+        self._store = store
+        self._lane = 0 if store is None else store.open_lane()
+        self._horizon: ReadyJob | None = None
+
+    def add(self, job: ReadyJob, live: Live) -> None:
+        self.waiting += 1
+        store = self._store
+        if store is not None and self._horizon is not None and job > self._horizon:
+            store.put(self._lane, job)
+            self.spilled += 1
+            return
+        live[job.job_id] = job
+        heappush(self.heap, job)
+        if store is not None and len(self.heap) > store.room:
+            self._spill_later_half(store, live)
+
+    def withdraw_spilled(self, job: ReadyJob) -> bool:
+        """Takes a job out of the store; says whether it can be there."""
+        if self._store is None or self._horizon is None or job <= self._horizon:
+            return False
+        self._store.delete(self._lane, job)
+        self.spilled -= 1
+        self.waiting -= 1
+        return True
+
+    def drop_withdrawn(self, live: Live) -> None:
+        if len(self.heap) > 2 * (self.waiting - self.spilled) + _GARBAGE_MIN:
+            self.heap = [each for each in self.heap if live.get(each.job_id) is each]
+            heapify(self.heap)
+
+    def first(self, live: Live) -> ReadyJob | None:
+        """The next job, left in place; drops what was withdrawn, and fills the heap."""
+        while True:
+            heap = self.heap
+            while heap and live.get(heap[0].job_id) is not heap[0]:
+                heappop(heap)
+            if heap:
+                return heap[0]
+            if not self._refill(live):
+                return None
+
+    def at_least_ahead_of(self, job: ReadyJob, live: Live) -> tuple[int, bool]:
+        """How many of its jobs come before this one, and whether that is all of them."""
+        ahead = sum(1 for each in self.heap if each < job and live.get(each.job_id) is each)
+        return ahead, not self.spilled or self._horizon is None or job <= self._horizon
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close_lane(self._lane)
+
+    def _refill(self, live: Live) -> bool:
+        """Moves the horizon on; says whether there is more in the heap now."""
+        if self._store is None or self._horizon is None:
+            return False
+        limit = max(1, self._store.room // 2)
+        jobs = self._store.take(self._lane, self._horizon, limit)
+        self._horizon = jobs[-1] if len(jobs) == limit else None
+        # Counted from what is there: where the count and the store differ, the store is right.
+        lost = 0 if self._horizon is not None else self.spilled - len(jobs)
+        self.waiting -= lost
+        self.spilled -= lost + len(jobs)
+        self.heap = jobs
+        live.update((each.job_id, each) for each in jobs)
+        return bool(jobs)
+
+    def _spill_later_half(self, store: LaneStore, live: Live) -> None:
+        order = sorted(each for each in self.heap if live.get(each.job_id) is each)
+        kept = len(order) if len(order) <= store.room else (len(order) + 1) // 2
+        for job in order[kept:]:
+            del live[job.job_id]
+            store.put(self._lane, job)
+        self.spilled += len(order) - kept
+        self.heap = order[:kept]
+        if kept < len(order):
+            self._horizon = order[kept - 1]
 
 
 class _Band:
     """The tenants of one band and whose turn it is."""
 
-    def __init__(self, weights: Mapping[str, float]) -> None:
+    def __init__(self, weights: Mapping[str, float], store: LaneStore | None) -> None:
         self._weights = weights
+        self._store = store
         self._tenants: dict[str, _Tenant] = {}
         self._tags: dict[str, float] = {}
         self._turns: list[tuple[float, int, _Tenant]] = []
@@ -56,37 +130,45 @@ class _Band:
         self._tick = 0
         self.waiting = 0
 
-    def add(self, job: ReadyJob) -> None:
+    def add(self, job: ReadyJob, live: Live) -> None:
         tenant = self._tenants.get(job.tenant)
         if tenant is None:
-            tenant = _Tenant(job.tenant, 1 / self._weights.get(job.tenant, 1.0))
+            tenant = _Tenant(job.tenant, 1 / self._weights.get(job.tenant, 1.0), self._store)
             self._tenants[job.tenant] = tenant
             self._take_turn(tenant, max(self._present, self._tags.get(job.tenant, 0.0)))
-        heappush(tenant.heap, job)
-        tenant.waiting += 1
+        tenant.add(job, live)
         self.waiting += 1
 
-    def withdraw(self, job: ReadyJob, live: Mapping[str, ReadyJob]) -> None:
+    def withdraw(self, job: ReadyJob, live: Live) -> None:
         """Counts an entry out that has left `live`; its heap drops it when it comes up."""
         tenant = self._tenants[job.tenant]
         tenant.waiting -= 1
         self.waiting -= 1
         if not self.waiting:
             self._forget()
-        elif len(tenant.heap) > 2 * tenant.waiting + _GARBAGE_MIN:
-            tenant.heap = [each for each in tenant.heap if live.get(each.job_id) is each]
-            heapify(tenant.heap)
+        else:
+            tenant.drop_withdrawn(live)
 
-    def peek(self, live: Mapping[str, ReadyJob]) -> ReadyJob | None:
+    def withdraw_spilled(self, job: ReadyJob) -> bool:
+        """Withdraws a job that is not in memory; says whether it can have been in the store."""
+        tenant = self._tenants.get(job.tenant)
+        if tenant is None or not tenant.withdraw_spilled(job):
+            return False
+        self.waiting -= 1
+        if not self.waiting:
+            self._forget()
+        return True
+
+    def peek(self, live: Live) -> ReadyJob | None:
         """The next job, left in place; drops what was withdrawn."""
         turns = self._turns
         while turns:
             tenant = turns[0][2]
-            heap = tenant.heap
-            while heap and live.get(heap[0].job_id) is not heap[0]:
-                heappop(heap)
-            if heap:
-                return heap[0]
+            before = tenant.waiting
+            job = tenant.first(live)
+            self.waiting -= before - tenant.waiting
+            if job is not None:
+                return job
             self._leave(tenant, heappop(turns)[0])
         return None
 
@@ -104,12 +186,18 @@ class _Band:
         else:
             self._leave(tenant, tag + tenant.share)
 
+    def at_least_ahead_of(self, job: ReadyJob, live: Live) -> tuple[int, bool]:
+        """How many jobs have a smaller key, and whether that is all of them."""
+        counts = [tenant.at_least_ahead_of(job, live) for tenant in self._tenants.values()]
+        return sum(count for count, _ in counts), all(is_exact for _, is_exact in counts)
+
     def _take_turn(self, tenant: _Tenant, tag: float) -> None:
         self._tick += 1
         heappush(self._turns, (tag, self._tick, tenant))
 
     def _leave(self, tenant: _Tenant, tag: float) -> None:
         """Forgets a tenant without jobs, but not what it has had: until the present passes its tag, it counts."""
+        tenant.close()
         del self._tenants[tenant.name]
         self._tags[tenant.name] = tag
         if len(self._tags) > 2 * len(self._tenants) + _GARBAGE_MIN:
@@ -118,6 +206,8 @@ class _Band:
     def _forget(self) -> None:
         """Nothing waits, so nobody is owed anything: all start level."""
         self._present = 0.0
+        for tenant in self._tenants.values():
+            tenant.close()
         self._tenants.clear()
         self._tags.clear()
         self._turns.clear()
@@ -126,36 +216,41 @@ class _Band:
 class ReadyQueue:
     """The due jobs of one queue of one partition."""
 
-    def __init__(self, tenant_weights: Mapping[str, float]) -> None:
+    def __init__(self, tenant_weights: Mapping[str, float], store: LaneStore | None = None) -> None:
         self._weights = tenant_weights
+        self._store = store
         self._bands: dict[int, _Band] = {}
         self._live: dict[str, ReadyJob] = {}
 
     def __len__(self) -> int:
-        return len(self._live)
-
-    def __contains__(self, job_id: str) -> bool:
-        return job_id in self._live
+        return sum(band.waiting for band in self._bands.values())
 
     def __iter__(self) -> Iterator[str]:
+        """The jobs in memory."""
         return iter(self._live)
 
+    def find(self, job_id: str) -> ReadyJob | None:
+        """The job, where it is in memory."""
+        return self._live.get(job_id)
+
     def add(self, job: ReadyJob) -> None:
-        """Puts the job in its place. A job is here once; adding it again (a new value each time) moves it."""
-        self.discard(job.job_id)
-        self._live[job.job_id] = job
+        """Puts the job in its place. One that is in memory already is moved there."""
+        before = self._live.get(job.job_id)
+        if before is not None:
+            self.discard(before)
         band = self._bands.get(job.band)
         if band is None:
-            band = self._bands[job.band] = _Band(self._weights)
-        band.add(job)
+            band = self._bands[job.band] = _Band(self._weights, self._store)
+        band.add(job, self._live)
 
-    def discard(self, job_id: str) -> bool:
-        """Withdraws the job; says whether it was here."""
-        job = self._live.pop(job_id, None)
-        if job is None:
-            return False
-        self._bands[job.band].withdraw(job, self._live)
-        return True
+    def discard(self, job: ReadyJob) -> bool:
+        """Withdraws the job; says whether it was here, or can have been in the store."""
+        found = self._live.pop(job.job_id, None)
+        if found is not None:
+            self._bands[found.band].withdraw(found, self._live)
+            return True
+        band = self._bands.get(job.band)
+        return band is not None and band.withdraw_spilled(job)
 
     def pop(self) -> ReadyJob | None:
         """Takes the next job, or None where none waits."""
@@ -172,6 +267,10 @@ class ReadyQueue:
         del self._live[best.job_id]
         return best
 
-    def ahead_of(self, job: ReadyJob) -> int:
-        """How many waiting jobs have a smaller key, the tenants' turns aside. Looks at every job: for explanations."""
-        return sum(1 for each in self._live.values() if each < job)
+    def at_least_ahead_of(self, job: ReadyJob) -> tuple[int, bool]:
+        """How many waiting jobs in memory have a smaller key, the tenants' turns aside, and whether that is all.
+
+        Looks at every job in memory: for explanations.
+        """
+        counts = [band.at_least_ahead_of(job, self._live) for band in self._bands.values()]
+        return sum(count for count, _ in counts), all(is_exact for _, is_exact in counts)

@@ -129,6 +129,9 @@ class Processing:
         decided = [partition for partition in ready if self._has_work(partition, now)]
         if decided:
             self._transact(decided, before, now)
+        for partition in ready:
+            if partition not in decided:
+                _write_index(partition)
         return rest
 
     def _decide_batch(self, batch: Batch, condemned: Sequence[RecordError], now: Now) -> Batch:
@@ -221,6 +224,7 @@ class Processing:
         }
         try:
             rows = {partition.number: self._rows(partition, now) for partition in decided}
+            index_rows = {each.number: each.program.index_changes() for each in decided if each.program is not None}
             write = partial(self._write, decided, rows, now)
             outcome, reason = self._transactor.run(write, marks, self._inputs.group)  # 5 to 8
         except EngineError:
@@ -230,7 +234,7 @@ class Processing:
             self._roll_back(before, now)
             raise RecordError(None, repr(error)) from error
         if outcome is Outcome.COMMITTED:
-            self._apply(decided, rows, now)
+            self._apply(decided, rows, index_rows, now)
         elif outcome is Outcome.UNKNOWN:
             self._read_back(decided, now)
         elif reason is not None and reason.kind is FaultKind.RECORD:
@@ -269,14 +273,16 @@ class Processing:
         )
         return [*partition.program.changes(), self._program.encode_position(position)]
 
-    def _apply(self, decided: list[Partition], rows: dict[int, list[Row]], now: Now) -> None:
+    def _apply(
+        self, decided: list[Partition], rows: dict[int, list[Row]], index_rows: dict[int, list[Row]], now: Now
+    ) -> None:
         """Step 9: the transaction is committed, so the local tables follow."""
         noted = self._transactor.noted()
         for partition in decided:
             assert partition.table is not None
             assert partition.program is not None
             offset = noted[self._program.changelog, partition.number] + 1
-            partition.table.write(rows[partition.number], offset, now.wall_ms)
+            partition.table.write(rows[partition.number], offset, now.wall_ms, index_rows[partition.number])
             partition.program.committed()
             partition.committed = dict(partition.position)
             partition.uncommitted_since_ms = None
@@ -313,6 +319,15 @@ class Processing:
 
     def _now(self) -> Now:
         return Now(wall_ms=self._clock.wall_ms(), mono_ms=self._clock.mono_ms())
+
+
+def _write_index(partition: Partition) -> None:
+    """What has only moved inside the index needs no transaction: nothing was decided, so it follows from the table."""
+    table, program = partition.table, partition.program
+    if table is not None and program is not None:
+        index_rows = program.index_changes()
+        if index_rows:
+            table.write((), table.offset, table.as_of_ms, index_rows)
 
 
 def _send_with_patience(output: Output, topic: str, value: bytes | None, key: bytes | None, partition: int) -> None:

@@ -73,6 +73,10 @@ class PartitionProgram(Protocol):
         """The rows that were changed, each key once."""
         ...
 
+    def index_changes(self) -> list[Row]:
+        """What the index in the local table has to be told; given out once. Not for the changelog."""
+        ...
+
     def committed(self) -> None:
         """The transaction was committed, and the table has its rows."""
         ...
@@ -104,6 +108,11 @@ class Program(Protocol):
     @property
     def changelog(self) -> str: ...
     @property
+    def layout(self) -> str:
+        """Names the form of the index rows: a local table with those of another form is made again."""
+        ...
+
+    @property
     def barrier_topic(self) -> str: ...
     def open(self, partition: int, table: Table, counter: int, now: Now) -> PartitionProgram:
         """Builds the rules of a partition over its restored table."""
@@ -111,6 +120,10 @@ class Program(Protocol):
 
     def emit(self, decided: Sequence[PartitionProgram], txn_id: int, send: Send, now: Now) -> None:
         """Writes what these partitions have decided, except for rows."""
+        ...
+
+    def index_rows(self, table: Table, rows: Sequence[Row]) -> list[Row]:
+        """The index rows that follow from rows of the changelog, which the table does not have yet."""
         ...
 
     def encode_position(self, position: Position) -> Row: ...

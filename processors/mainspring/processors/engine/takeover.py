@@ -127,7 +127,8 @@ class Takeover:
         self._stuck_since_ms = None
         self.restored_rows += len(records)
         rows = [(record.key() or b"", record.value()) for record in records]
-        self.table.write(rows, self._reached, now.wall_ms)
+        index_rows = self._context.program.index_rows(self.table, rows)
+        self.table.write(rows, self._reached, now.wall_ms, index_rows)
 
     def met_end(self, offset: int, now: Now) -> None:
         """The reader has met an end: the last one, or the first record of an open transaction."""
@@ -198,7 +199,7 @@ class Takeover:
     def _open_table(self, identity: str, now: Now) -> None:
         table = self.table
         if table is None:
-            table = self.table = self._context.tables.open(self.partition, identity)
+            table = self.table = self._open_local(identity)
         too_old = now.wall_ms - table.as_of_ms > self._context.delete_retention_ms
         if table.offset and (table.offset > self._end or table.offset < self._beginnings[self._changelog] or too_old):
             _log.warning("local table is of no use and is wiped", partition=self.partition, too_old=too_old)
@@ -207,6 +208,10 @@ class Takeover:
         if self._reached < self._end:
             self._context.reader.add(self.partition, self._reached)
             self._is_reading = True
+
+    def _open_local(self, identity: str) -> Table:
+        # Rows of another topic are of no use, and neither are those whose index has another form.
+        return self._context.tables.open(self.partition, f"{identity}/{self._context.program.layout}")
 
     def _restore(self, now: Now) -> bool:
         if self._reached < self._end:

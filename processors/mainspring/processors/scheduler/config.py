@@ -40,6 +40,8 @@ class SchedulerConfig:
     patience_ms: int = 20_000
     cached_rows: int = 100_000
     """Rows that stay decoded, over all partitions."""
+    window_jobs: int = 40_000
+    """Jobs that each index keeps in memory, over all partitions, where the tables are in RocksDB."""
 
     @property
     def slot_name(self) -> str:

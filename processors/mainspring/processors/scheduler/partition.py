@@ -1,14 +1,15 @@
 """The scheduler's rules over one partition: the core, its rows and its intake."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from mainspring.processors.core import Now, Output, PartitionCore, Rules
+from mainspring.processors.core import WINDOW_JOBS, Now, Output, PartitionCore, Rules, in_flight_in
 from mainspring.processors.engine.ports import Received
 from mainspring.processors.engine.tables import Row, Table
 from mainspring.processors.scheduler.intake import Forwarded, Intake, IntakeContext
 from mainspring.processors.scheduler.measures import count_events, count_schedule_events
 from mainspring.processors.scheduler.placement import Placed, WorkPlacement
 from mainspring.processors.scheduler.rows import SchedulerRows
+from mainspring.schemas import JobState
 
 __all__ = ["SchedulerPartition"]
 
@@ -30,11 +31,14 @@ class SchedulerPartition:
         context: IntakeContext,
         placement: WorkPlacement,
         cache_rows: int,
+        window_jobs: int = WINDOW_JOBS,
     ) -> None:
         self.number = partition
         self.placed = Placed()
         self._placement = placement
         self._rules = rules
+        self._index = table.index
+        self._window_jobs = window_jobs
         self._rows = SchedulerRows(table, context.codec, cache_rows)
         self._intake = Intake(partition, context, self.placed)
         self._output = Output()
@@ -99,6 +103,9 @@ class SchedulerPartition:
     def changes(self) -> list[Row]:
         return self._rows.changes()
 
+    def index_changes(self) -> list[Row]:
+        return self.core.drain_index()
+
     def committed(self) -> None:
         # Before the rows of this transaction are what the next one begins with: a job may be gone after it.
         count_events(self._written.events, self._rows.state)
@@ -120,6 +127,20 @@ class SchedulerPartition:
 
     def _load(self, now: Now) -> PartitionCore:
         # The partition's number as the seed: every owner computes the same jitter, so that a replay agrees.
-        core = PartitionCore(self.number, self._rules, self._rows, seed=self.number, schedules=self._rows)
-        core.load(self._rows.states(), self._committed_counter, now, self._rows.schedules())
+        core = PartitionCore(
+            self.number,
+            self._rules,
+            self._rows,
+            seed=self.number,
+            schedules=self._rows,
+            index=self._index,
+            window_jobs=self._window_jobs,
+        )
+        core.load(self._states(), self._committed_counter, now, self._rows.schedules())
         return core
+
+    def _states(self) -> Iterable[JobState]:
+        """All there are; with an index, those in flight, from which it can be read what else there is to know."""
+        if self._index is None:
+            return self._rows.states()
+        return [state for job_id in in_flight_in(self._index) if (state := self._rows.state(job_id)) is not None]

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from mainspring.processors.core import Now, Output, Rules
+from mainspring.processors.core import LAYOUT, Now, Output, Rules
 from mainspring.processors.engine.ports import Place
 from mainspring.processors.engine.program import PartitionProgram, Position, Send
 from mainspring.processors.engine.tables import Row, Table
+from mainspring.processors.scheduler.index import IndexRows
 from mainspring.processors.scheduler.intake import Forwarded, IntakeContext
 from mainspring.processors.scheduler.partition import SchedulerPartition
 from mainspring.processors.scheduler.placement import WorkPlacement
@@ -18,6 +19,7 @@ from mainspring.topics import Topology, partition_for
 __all__ = ["SchedulerProgram"]
 
 _STARTS_PER_SIGNAL = 1_000
+_LEAST_WINDOW = 8
 
 _new_txn = quick(Txn)
 
@@ -25,18 +27,24 @@ _new_txn = quick(Txn)
 class SchedulerProgram:
     """Implements `Program`."""
 
-    def __init__(self, *, topology: Topology, codec: Codec, rules: Rules, recorded_by: str, cache_rows: int) -> None:
+    def __init__(
+        self, *, topology: Topology, codec: Codec, rules: Rules, recorded_by: str, cache_rows: int, window_jobs: int
+    ) -> None:
+        """`cache_rows` stay decoded, and `window_jobs` in memory in each index: over all partitions."""
         self.group = topology.group("scheduler")
         # What one partition told another first, then what workers did, then what users want: a cancel that comes with
         # the report it competes with finds the job ended.
         self.inputs = (topology.followups.name, topology.attempts.name, topology.commands.name)
         self.subscribed = topology.commands.name
         self.changelog = topology.scheduler_changelog.name
+        self.layout = LAYOUT
         self.barrier_topic = topology.attempts.name
         self._topology = topology
         self._codec = codec
         self._rules = rules
-        self._cache_rows = cache_rows
+        self._cache_rows = max(1, cache_rows // topology.partitions)
+        self._window_jobs = max(_LEAST_WINDOW, window_jobs // topology.partitions)
+        self._index = IndexRows(rules, codec)
         self._context = IntakeContext(codec=codec, topology=topology, recorded_by=recorded_by)
         self._positions = PositionRows(codec, topology.commands.name, topology.followups.name, topology.attempts.name)
         self._placement = WorkPlacement(topology)
@@ -54,8 +62,12 @@ class SchedulerProgram:
             rules=self._rules,
             context=self._context,
             placement=self._placement,
-            cache_rows=max(1, self._cache_rows // self._topology.partitions),
+            cache_rows=self._cache_rows,
+            window_jobs=self._window_jobs,
         )
+
+    def index_rows(self, table: Table, rows: Sequence[Row]) -> list[Row]:
+        return [] if table.index is None else self._index.follow(table, rows)
 
     def encode_position(self, position: Position) -> Row:
         return self._positions.encode(position)

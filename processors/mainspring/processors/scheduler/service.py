@@ -110,6 +110,7 @@ class Scheduler:
             rules=config.rules,
             recorded_by=transactional_id,
             cache_rows=config.cached_rows,
+            window_jobs=config.window_jobs,
         )
         tables = self._tables(slot)
         try:

@@ -8,13 +8,15 @@ from mainspring.cli.bench.limits import measure_limits
 from mainspring.cli.bench.load import submit
 from mainspring.cli.bench.report import Figure, Report
 from mainspring.cli.bench.site import Site
+from mainspring.cli.bench.usage import peak_resident_mib
 
 if TYPE_CHECKING:
     from mainspring.client import Client, JobHandle
 
 __all__ = ["measure"]
 
-GOAL_STORE_S, GOAL_CHANGELOG_S = 3.0, 10.0
+GOAL_STORE_S, GOAL_KILLED_S, GOAL_CHANGELOG_S = 3.0, 5.0, 10.0
+GOAL_CHANGELOG_S_PER_JOB = 40e-6
 _LATER_S = 86_400.0
 _ACCEPTED_S = 300.0
 
@@ -31,20 +33,23 @@ def measure(site: Site, jobs: int, records: int) -> Report:
         accept_all(site, client, jobs)
         site.scheduler.stop()
         graceful_s = _ready_s(site, client)
+        peak_mib = peak_resident_mib(site.scheduler.pid)
         site.scheduler.kill()
         killed_s = _ready_s(site, client)
         site.scheduler.stop()
         shutil.rmtree(site.state_dir, ignore_errors=True)
         changelog_s = _ready_s(site, client)
+    changelog_goal_s = max(GOAL_CHANGELOG_S, jobs * GOAL_CHANGELOG_S_PER_JOB)
     ready_s = {"graceful": graceful_s, "killed": killed_s, "changelog": changelog_s}
     return Report(
         bench="restart",
         what=f"a scheduler with {jobs:,} pending jobs, from its start until every partition decides",
-        data={"jobs": jobs, "ready_s": ready_s},
+        data={"jobs": jobs, "ready_s": ready_s, "scheduler_peak_mib": peak_mib},
         figures=(
             Figure(name="local store, after SIGTERM", value=graceful_s, unit="s", goal=GOAL_STORE_S),
-            Figure(name="local store, after kill -9", value=killed_s, unit="s", goal=GOAL_STORE_S),
-            Figure(name="changelog alone", value=changelog_s, unit="s", goal=GOAL_CHANGELOG_S),
+            Figure(name="local store, after kill -9", value=killed_s, unit="s", goal=GOAL_KILLED_S),
+            Figure(name="changelog alone", value=changelog_s, unit="s", goal=changelog_goal_s),
+            Figure(name="peak of resident memory, from the local store", value=peak_mib, unit="MiB"),
         ),
         limits=limits,
     )

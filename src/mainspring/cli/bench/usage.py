@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-__all__ = ["Meter", "Used", "cpu_s", "log_bytes"]
+__all__ = ["Meter", "Used", "cpu_s", "log_bytes", "peak_resident_mib"]
 
 _PROC = Path("/proc")
 # In /proc/<pid>/stat, counted from behind the name, which may hold spaces: user and system time in ticks.
@@ -63,6 +63,16 @@ def cpu_s(pid: int) -> float | None:
     if (_PROC / "self" / "stat").exists():
         return _cpu_s_from_proc(pid)
     return _cpu_s_from_ps(pid)
+
+
+def peak_resident_mib(pid: int) -> float | None:
+    """The most memory a process has had resident so far, in MiB; None where the system does not tell."""
+    try:
+        status = (_PROC / str(pid) / "status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    peak = next((line for line in status.splitlines() if line.startswith("VmHWM:")), None)
+    return None if peak is None else round(int(peak.split()[1]) / 1024, 1)
 
 
 def _cpu_s_from_proc(pid: int) -> float | None:

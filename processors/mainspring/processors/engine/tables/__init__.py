@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeAlias
 
+from mainspring.processors.core.ports import IndexStore
 from mainspring.processors.engine.tables.memory import MemoryTables
 
 __all__ = ["MemoryTables", "Row", "Table", "Tables"]
@@ -24,12 +25,21 @@ class Table(Protocol):
         """When the rows were last known to equal the changelog up to `offset` (wall clock); 0 when nothing is here."""
         ...
 
+    @property
+    def index(self) -> IndexStore | None:
+        """Where what follows from the rows can be kept in order beside them; None: in memory."""
+        ...
+
     def get(self, key: bytes) -> bytes | None:
         """The row under a key."""
         ...
 
-    def write(self, rows: Iterable[Row], offset: int, as_of_ms: int) -> None:
-        """Takes rows over and moves `offset`, all of it or nothing, also when the process dies on the way."""
+    def write(self, rows: Iterable[Row], offset: int, as_of_ms: int, index_rows: Iterable[Row] = ()) -> None:
+        """Takes rows over and moves `offset`, all of it or nothing, also when the process dies on the way.
+
+        `index_rows`: those of the index, which are not in the changelog. One that is ever deleted is not put a second
+        time without a deletion between.
+        """
         ...
 
     def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:

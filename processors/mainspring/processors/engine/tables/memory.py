@@ -1,6 +1,7 @@
 """Tables that live as long as the process: for tests, and where a restore from the changelog is quick enough."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 __all__ = ["MemoryTable", "MemoryTables"]
 
@@ -21,12 +22,22 @@ class MemoryTable:
     def as_of_ms(self) -> int:
         return self._as_of_ms
 
+    @property
+    def index(self) -> None:
+        return None
+
     def get(self, key: bytes) -> bytes | None:
         return self._rows.get(key)
 
-    def write(self, rows: Iterable[tuple[bytes, bytes | None]], offset: int, as_of_ms: int) -> None:
+    def write(
+        self,
+        rows: Iterable[tuple[bytes, bytes | None]],
+        offset: int,
+        as_of_ms: int,
+        index_rows: Iterable[tuple[bytes, bytes | None]] = (),
+    ) -> None:
         mine = self._rows
-        for key, value in rows:
+        for key, value in chain(rows, index_rows):
             if value is None:
                 mine.pop(key, None)
             else:
