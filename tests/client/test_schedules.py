@@ -219,9 +219,7 @@ def test_a_triggered_instance_runs_at_once_beside_the_plan(client: Client) -> No
 def test_a_backfill_over_times_that_were_fired_runs_nothing_twice(client: Client) -> None:
     # given
     schedule_id = name()
-    info = client.schedules.create(schedule_id, Every("100ms"), tick.job(schedule_id), overlap="allow-all")
-    settled(client, schedule_id, 5)
-    client.schedules.pause(schedule_id)
+    info = client.schedules.create(schedule_id, Every("100ms"), tick.job(schedule_id), overlap="allow-all", max_runs=5)
     settled(client, schedule_id, 5)
     planned = [event.job_id for event in fired(client, schedule_id)]
     since, to = info.created_at - timedelta(seconds=1), info.created_at + timedelta(milliseconds=500)
