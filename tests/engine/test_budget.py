@@ -106,6 +106,9 @@ class FakeRules:
     def changes(self) -> list[Any]:
         return []
 
+    def index_changes(self) -> list[Any]:
+        return []
+
     def committed(self) -> None:
         self.kept += self.staged
         self.staged = []
