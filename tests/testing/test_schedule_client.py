@@ -1,5 +1,6 @@
 """Recurring schedules under the kit, as the client makes and steers them."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -18,8 +19,11 @@ from mainspring.client import (
 )
 from mainspring.jobs import App
 from mainspring.schemas.schedule_events import OccurrenceFired, OccurrencesSkipped
-from mainspring.testing import Mainspring
+from mainspring.testing import Mainspring, StandstillError, simulation
 from mainspring.testing.kit import START
+
+FEW_STEPS = 300
+"""So few without news are a standstill here."""
 
 app = App("schedule-client")
 ran: list[str] = []
@@ -29,6 +33,11 @@ ran: list[str] = []
 async def report(name: str) -> str:
     ran.append(name)
     return name
+
+
+@app.job
+async def hangs() -> None:
+    await asyncio.Event().wait()
 
 
 @pytest.fixture
@@ -162,3 +171,27 @@ def test_an_update_is_held_against_the_beat_of_the_creation(mainspring: Mainspri
         mainspring.schedules.update(
             "weekly", when=When(Every("7d"), start=START + timedelta(days=8), end=START + timedelta(days=13))
         )
+
+
+def test_a_job_that_never_ends_is_told_of_although_a_schedule_goes_on_for_ever(
+    mainspring: Mainspring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulation, "STEPS_MAX", FEW_STEPS)
+    mainspring.schedules.create("minutely", Every("1m"), report.job("x"))
+    stuck = mainspring.submit(hangs.job())
+
+    with pytest.raises(StandstillError, match=f"the end of job '{stuck.job_id}'"):
+        stuck.result()
+
+    assert len(ran) > 10
+
+
+def test_a_job_is_waited_for_until_its_time_however_often_schedules_fire_before(
+    mainspring: Mainspring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(simulation, "STEPS_MAX", FEW_STEPS)
+    mainspring.schedules.create("minutely", Every("1m"), report.job("x"))
+
+    assert mainspring.submit(report.job("late"), delay=86_400).result() == "late"
+
+    assert len(ran) > 4 * FEW_STEPS

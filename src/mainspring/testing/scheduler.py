@@ -61,6 +61,8 @@ class VirtualScheduler:
         self.signals: list[Signal] = []
         self.offers: dict[str, Offer] = {}
         """By job id: the latest offer that no worker has read."""
+        self.submitted_events = 0
+        """How many events were about jobs that no schedule has fired."""
         self._clock = clock
         self.rules = rules
         self._encode = codec.encode
@@ -149,6 +151,15 @@ class VirtualScheduler:
         """Why the job is not running."""
         return self._core.explain(job_id, self._clock.now)
 
+    def awaits_its_time(self) -> bool:
+        """Whether a job that no schedule has fired is due later, for the first time or again."""
+        now_ms = self._clock.now.wall_ms
+        return any(
+            state.due_at_ms > now_ms and state.status in (JobStatus.PENDING, JobStatus.RETRY_WAIT)
+            for job_id, state in self.rows.states.items()
+            if "@" not in job_id
+        )
+
     def held_by(self, incarnations: Iterable[str]) -> bool:
         """Whether the table says that one of these workers runs an attempt."""
         wanted = frozenset(incarnations)
@@ -168,6 +179,7 @@ class VirtualScheduler:
             self.events.append(event)
             self.events_of[event.job_id].append(event)
             self.progress[event.job_id].apply(event)
+            self.submitted_events += "@" not in event.job_id
         self.events += output.schedule_events
         self.signals += output.signals
         for offer in output.offers:
