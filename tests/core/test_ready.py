@@ -6,7 +6,9 @@ from itertools import count
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mainspring.processors.core.index.lanes import LaneStore
 from mainspring.processors.core.ready import ReadyJob, ReadyQueue
+from tests.support.index_store import DictStore
 
 numbers = count()
 
@@ -138,3 +140,15 @@ def test_withdrawing_everything_leaves_nothing_behind() -> None:
     assert queue.pop() is None
     band = queue._bands[0]
     assert (band._tenants, band._turns, band._tags) == ({}, [], {})
+
+
+def test_a_job_that_was_parked_comes_back_to_its_place_at_the_end_of_what_is_in_memory() -> None:
+    queue = ReadyQueue({}, LaneStore(DictStore(), 4))
+    for number in range(8):
+        queue.add(ReadyJob((number,), number, f"job-{number}", 0, "", 100))
+    taken = [queue.pop() for _ in range(3)]
+    for job in taken:
+        assert job is not None
+        queue.add(job._replace(at_ms=5_000))
+    assert len(queue) == 8
+    assert [job.job_id for job in iter(queue.pop, None)] == [f"job-{number}" for number in range(8)]

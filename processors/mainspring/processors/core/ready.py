@@ -24,6 +24,9 @@ __all__ = ["ReadyJob", "ReadyQueue"]
 Live = MutableMapping[str, ReadyJob]
 """The jobs of a queue that are in memory and have not been withdrawn, by id."""
 
+_PLACE = 3
+"""The fields of a job that are its place in a lane: key, seq, id."""
+
 _GARBAGE_MIN = 64
 """Below this many withdrawn entries a rebuild costs more than it saves."""
 
@@ -47,7 +50,7 @@ class _Tenant:
     def add(self, job: ReadyJob, live: Live) -> None:
         self.waiting += 1
         store = self._store
-        if store is not None and self._horizon is not None and job > self._horizon:
+        if store is not None and self._is_behind(job):
             store.put(self._lane, job)
             self.spilled += 1
             return
@@ -58,7 +61,7 @@ class _Tenant:
 
     def withdraw_spilled(self, job: ReadyJob) -> bool:
         """Takes a job out of the store; says whether it can be there."""
-        if self._store is None or self._horizon is None or job <= self._horizon:
+        if self._store is None or not self._is_behind(job):
             return False
         self._store.delete(self._lane, job)
         self.spilled -= 1
@@ -84,11 +87,17 @@ class _Tenant:
     def at_least_ahead_of(self, job: ReadyJob, live: Live) -> tuple[int, bool]:
         """How many of its jobs come before this one, and whether that is all of them."""
         ahead = sum(1 for each in self.heap if each < job and live.get(each.job_id) is each)
-        return ahead, not self.spilled or self._horizon is None or job <= self._horizon
+        return ahead, not self.spilled or not self._is_behind(job)
 
     def close(self) -> None:
         if self._store is not None:
             self._store.close_lane(self._lane)
+
+    def _is_behind(self, job: ReadyJob) -> bool:
+        # As the store orders them: a job that was parked comes back with a later instant and in its old place, which is
+        # not behind itself.
+        horizon = self._horizon
+        return horizon is not None and job[:_PLACE] > horizon[:_PLACE]
 
     def _refill(self, live: Live) -> bool:
         """Moves the horizon on; says whether there is more in the heap now."""
