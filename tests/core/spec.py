@@ -81,19 +81,24 @@ class Partition:
     def __post_init__(self) -> None:
         self._load(0)
 
-    def _load(self, next_seq: int) -> None:
+    def _load(self, next_seq: int, clock_ms: int = 0) -> None:
         self.core = PartitionCore(0, self.rules, self.rows, self.seed, index=self.index, window_jobs=self.window_jobs)
         states = [*self.rows.states.values()]
         if self.index is not None:
             in_flight = set(in_flight_in(self.index))
             states = [state for state in states if state.job_id in in_flight]
-        self.core.load(states, next_seq, self.now)
+        self.core.load(states, next_seq, self.now, clock_ms=clock_ms)
 
     # Time and the shell.
 
     def later(self, ms: int) -> "Partition":
         """Moves both clocks."""
         self.now = Now(self.now.wall_ms + ms, self.now.mono_ms + ms)
+        return self
+
+    def set_clock(self, by_ms: int) -> "Partition":
+        """Sets the wall clock, ahead or back, and lets no time pass."""
+        self.now = Now(self.now.wall_ms + by_ms, self.now.mono_ms)
         return self
 
     def drain(self) -> "Partition":
@@ -116,7 +121,7 @@ class Partition:
 
     def taken_over(self) -> "Partition":
         """Another owner loads the partition from its rows."""
-        self._load(self.core.next_seq)
+        self._load(self.core.next_seq, self.core.clock_ms)
         return self
 
     def lease_check(self, asked_at: Now | None = None) -> "Partition":

@@ -72,4 +72,7 @@ def test_a_row_alone_explains_all_but_the_place_in_the_queue() -> None:
     why = explain(state, NOON)
     assert why == Ready(queue="default")
     assert "waits for its turn" in str(why)
-    assert isinstance(explain(state, NOON - 1), ScheduledUntil)
+    later = Partition().submit(run_at_ms=NOON + 1).state()
+    assert isinstance(explain(later, NOON), ScheduledUntil)
+    assert explain(later, NOON + 1) == Ready(queue="default")
+    assert explain(state, NOON - 1) == Ready(queue="default"), "it waits for no instant: the clock was set back"

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mainspring.processors.core import FIFOStrategy, QueueRules, Rules
+from mainspring.processors.core import FIFOStrategy, Now, QueueRules, Rules
 from mainspring.schemas.bounds import DELAY_MAX_MS, INSTANT_MAX_MS, PAYLOAD_MAX_BYTES
 from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.commands import SubmitJob
 from mainspring.schemas.common import CauseSource, JobStatus
 from mainspring.schemas.events import CommandRejected, JobSubmitted
 from mainspring.schemas.job import JobSpec
-from tests.core.spec import NOON, Partition
+from tests.core.spec import NOON, START_MONO, Partition
 
 
 def test_a_job_without_a_time_is_due_when_it_is_accepted() -> None:
@@ -68,7 +68,9 @@ def test_a_time_that_has_passed_means_now_and_runs_once(spec: dict[str, Any]) ->
     delay_ms=st.none() | st.integers(-1, DELAY_MAX_MS + 1),
     lag_ms=st.integers(-10_000_000, 10_000_000),
 )
-def test_a_job_is_never_due_before_it_is_accepted(run_at_ms: int | None, delay_ms: int | None, lag_ms: int) -> None:
+def test_a_job_is_never_due_before_it_is_accepted_nor_later_because_a_clients_clock_is_ahead(
+    run_at_ms: int | None, delay_ms: int | None, lag_ms: int
+) -> None:
     partition = Partition()
     command = SubmitJob(
         command_id="c",
@@ -83,7 +85,7 @@ def test_a_job_is_never_due_before_it_is_accepted(run_at_ms: int | None, delay_m
         assert both or out_of_range
         return
     assert isinstance(event, JobSubmitted)
-    asked = NOON if not (run_at_ms or delay_ms) else run_at_ms or NOON + lag_ms + (delay_ms or 0)
+    asked = NOON if not (run_at_ms or delay_ms) else run_at_ms or NOON + min(lag_ms, 0) + (delay_ms or 0)
     assert event.due_at_ms == max(NOON, asked)
 
 
@@ -111,7 +113,7 @@ def test_what_breaks_a_limit_is_refused_with_code_and_field(spec: dict[str, Any]
 def test_a_delay_that_ends_after_the_year_9999_is_refused_rather_than_failing_at_the_producer() -> None:
     spec = JobSpec(job_id="job", name="work", delay_ms=DELAY_MAX_MS)
     command = SubmitJob(command_id="c", actor="ada", requested_at_ms=INSTANT_MAX_MS, spec=spec)
-    event = Partition().apply(command, CauseSource.COMMANDS).event(CommandRejected)
+    event = Partition(now=Now(INSTANT_MAX_MS, START_MONO)).apply(command, CauseSource.COMMANDS).event(CommandRejected)
     assert event.reject_code == RejectCode.INVALID_FIELD
     assert "year 9999" in event.message
 

@@ -239,7 +239,7 @@ def test_many_observations_at_once_equal_as_many_single_ones() -> None:
 
 def test_a_partition_that_a_later_version_has_written_is_not_taken_over() -> None:
     rows = PositionRows(CODEC, "c", "f", "a")
-    position = Position(offsets={"c": 1, "f": 2, "a": 3}, counter=4, txn_id=5, owner="me", written_at_ms=6)
+    position = Position(offsets={"c": 1, "f": 2, "a": 3}, counter=4, txn_id=5, owner="me", written_at_ms=6, clock_ms=7)
     table = MemoryTables().open(0, "o")
     key, value = rows.encode(position)
     table.write([(key, value)], 1, 1)

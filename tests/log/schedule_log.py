@@ -54,6 +54,7 @@ class ScheduleLog:
         self._read: dict[str, int] = {}
         self._txn_id = 100
         self._commands = 0
+        self._mono_ms = START_MS
         self._core = PartitionCore(0, Rules(partitions=1), self, 0, self._schedules)
         self._core.load((), 0, self._now)
 
@@ -77,7 +78,12 @@ class ScheduleLog:
 
     @property
     def _now(self) -> Now:
-        return Now(self.now_ms, self.now_ms)
+        return Now(self.now_ms, self._mono_ms)
+
+    def set_clock(self, by_ms: int) -> "ScheduleLog":
+        """The wall clock is set, ahead or back."""
+        self.now_ms += by_ms
+        return self
 
     def command(self, kind: Callable[..., Command], **fields: Any) -> "ScheduleLog":
         """A user asks."""
@@ -95,6 +101,7 @@ class ScheduleLog:
     def later(self, ms: int) -> "ScheduleLog":
         """Time passes, and what is due is decided."""
         self.now_ms += ms
+        self._mono_ms += ms
         self._core.tick(self._now)
         return self._commit()
 

@@ -14,7 +14,9 @@ from mainspring.schemas import (
     CauseSource,
     DeleteSchedule,
     InstanceEnded,
+    JobRescheduled,
     JobSpec,
+    JobSubmitted,
     OccurrenceFired,
     OccurrencesSkipped,
     Overlap,
@@ -23,6 +25,7 @@ from mainspring.schemas import (
     ScheduleCreated,
     SchedulePaused,
     ScheduleResumed,
+    ScheduleRewound,
     ScheduleUpdated,
     SubmitJob,
     TriggerSchedule,
@@ -32,6 +35,7 @@ from tests.log.schedule_log import MINUTE, ScheduleLog, definition
 from tests.support.synthetic_log import START_MS
 
 HOUR = 60 * MINUTE
+DAY = 24 * HOUR
 
 
 def audited(log: ScheduleLog) -> VerifyReport:
@@ -77,6 +81,35 @@ def test_every_policy_leaves_a_log_that_passes(overlap: Overlap, catch_up: Catch
             log.run(unfinished[0]).later(0)
     log.command(BackfillSchedule, from_ms=START_MS - HOUR, until_ms=START_MS - HOUR + 3 * MINUTE).later(0)
     log.command(DeleteSchedule)
+
+    assert audited(log).findings == ()
+
+
+def life_by_a_wrong_clock() -> ScheduleLog:
+    """The clock goes two hours ahead, something is fired, and it is set right."""
+    log = ScheduleLog().create(overlap=Overlap.ALLOW_ALL).later(MINUTE).set_clock(2 * HOUR).later(MINUTE)
+    log.command(SubmitJob, spec=JobSpec(job_id="delayed", name="work", delay_ms=5 * MINUTE))
+    log.command(SubmitJob, spec=JobSpec(job_id="at-once", name="work"))
+    log.set_clock(-2 * HOUR).later(0)
+    for _ in range(6):
+        log.later(MINUTE)
+    return log.later(2 * HOUR).run("delayed").run("at-once")
+
+
+def test_a_clock_that_was_ahead_and_was_set_back_leaves_a_log_that_passes() -> None:
+    log = life_by_a_wrong_clock()
+
+    report = audited(log)
+
+    assert report.findings == ()
+    assert report.events["ScheduleRewound"] == 1
+    assert report.events["JobRescheduled"] == 1
+
+
+def test_a_job_that_waited_for_nothing_may_start_before_the_time_that_a_clock_which_was_ahead_gave_it() -> None:
+    log = ScheduleLog().set_clock(2 * HOUR).command(SubmitJob, spec=JobSpec(job_id="at-once", name="work"))
+
+    log.set_clock(-2 * HOUR).run("at-once")
 
     assert audited(log).findings == ()
 
@@ -129,6 +162,46 @@ FAULTS: list[tuple[str, Callable[[ScheduleLog], None], Check]] = [
 @pytest.mark.parametrize(("damage", "check"), [each[1:] for each in FAULTS], ids=[each[0] for each in FAULTS])
 def test_a_fault_is_found(damage: Callable[[ScheduleLog], None], check: Check) -> None:
     log = life()
+    damage(log)
+
+    assert check in {each.check for each in audited(log).findings}
+
+
+CLOCK_FAULTS: list[tuple[str, Callable[[ScheduleLog], None], Check]] = [
+    ("rewound too far", lambda log: log.edit(ScheduleRewound, to_ms=START_MS), Check.LEDGER),
+    (
+        "rewound by a clock that was right",
+        lambda log: log.edit(ScheduleRewound, decided_at_ms=START_MS + 3 * HOUR),
+        Check.LEDGER,
+    ),
+    ("rewound to where it was not", lambda log: log.edit(ScheduleRewound, from_ms=START_MS), Check.ILLEGAL_TRANSITION),
+    (
+        "a delay that was cut off",
+        lambda log: log.edit(JobSubmitted, 2, spec=_at(log, "delayed")),
+        Check.ILLEGAL_TRANSITION,
+    ),
+    (
+        "a delay that was made longer",
+        lambda log: log.edit(JobRescheduled, due_at_ms=START_MS + DAY),
+        Check.ILLEGAL_TRANSITION,
+    ),
+    (
+        "an instant that was not waited for",
+        lambda log: log.edit(JobRescheduled, due_at_ms=START_MS + 4 * HOUR),
+        Check.STARTED_EARLY,
+    ),
+]
+
+
+def _at(log: ScheduleLog, job_id: str) -> JobSpec:
+    return JobSpec(job_id=job_id, name="work", run_at_ms=log.now_ms)
+
+
+@pytest.mark.parametrize(
+    ("damage", "check"), [each[1:] for each in CLOCK_FAULTS], ids=[each[0] for each in CLOCK_FAULTS]
+)
+def test_a_fault_under_a_wrong_clock_is_found(damage: Callable[[ScheduleLog], None], check: Check) -> None:
+    log = life_by_a_wrong_clock()
     damage(log)
 
     assert check in {each.check for each in audited(log).findings}

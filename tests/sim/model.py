@@ -40,6 +40,8 @@ class JobModel:
     revision: int = 0
     attempt: int = 0
     due_at_ms: int = 0
+    delay_ms: int | None = 0
+    """How long it waits, where it waits for a delay; None: for an instant."""
     asked_at_ms: int = 0
     """The time that was asked for, by whoever asked last."""
     retries: int = 0
@@ -71,7 +73,7 @@ class JobModel:
         if isinstance(event, JobRescheduled):
             if self.status not in _WAITING:
                 self._violated("transitions legal", f"rescheduled while {self.status}")
-            self.due_at_ms = event.due_at_ms
+            self._reschedule(event)
             return
         before, after = _AFTER[type(event)]
         if self.status not in before:
@@ -87,13 +89,26 @@ class JobModel:
             self._violated("transitions legal", "submitted twice")
         self.status = "PENDING"
         self.due_at_ms = event.due_at_ms
+        self.delay_ms = event.due_at_ms - event.decided_at_ms
+        if self.delay_ms and event.spec.run_at_ms is not None:
+            self.delay_ms = None
         self.max_retries, self.max_lost = event.spec.max_retries, event.spec.max_lost
+
+    def _reschedule(self, event: JobRescheduled) -> None:
+        if event.command_id is not None:
+            self.delay_ms = 0 if event.due_at_ms == event.decided_at_ms else None
+        elif self.delay_ms is None:
+            self._violated("never moved unasked", f"its instant {self.due_at_ms} became {event.due_at_ms}")
+        elif not event.due_at_ms < self.due_at_ms or event.due_at_ms > event.decided_at_ms + self.delay_ms:
+            self._violated("delay kept", f"{self.delay_ms} ms until {self.due_at_ms} became {event.due_at_ms}")
+        self.due_at_ms = event.due_at_ms
 
     def _change(self, event: Any) -> None:
         if isinstance(event, JobStarted):
             if event.attempt != self.attempt + 1:
                 self._violated("attempts contiguous", f"attempt {event.attempt} follows {self.attempt}")
-            if event.decided_at_ms < self.due_at_ms:
+            # What waits for nothing may have been given its time by a clock that was ahead.
+            if event.decided_at_ms < self.due_at_ms and self.delay_ms != 0:
                 self._violated("never early", f"started {self.due_at_ms - event.decided_at_ms} ms before it was due")
             self.attempt = event.attempt
             self.token = (event.attempt, event.worker_id, event.incarnation)
@@ -113,6 +128,7 @@ class JobModel:
         if event.due_at_ms < event.decided_at_ms + event.delay_ms:
             self._violated("back-off kept", f"due {event.due_at_ms} after {event.decided_at_ms}+{event.delay_ms}")
         self.retries, self.lost, self.due_at_ms = event.retries, event.lost, event.due_at_ms
+        self.delay_ms = event.delay_ms
 
     def _violated(self, invariant: str, detail: str) -> None:
         raise Violation(invariant, f"job {self.job_id}: {detail}; {' '.join(self.history[-12:])}")

@@ -63,6 +63,8 @@ RARE: Final = (
     "report refused: STALE_ATTEMPT",
     "report refused: TERMINAL",
     "report refused: UNKNOWN_JOB",
+    # Waits that a wall clock which was set back would have stretched.
+    "JobRescheduled the wall clock was set back; a delay goes on",
     # Ends that few jobs come to.
     "JobRetryScheduled LOST",
     "JobRetryScheduled RELEASED",

@@ -133,6 +133,7 @@ from mainspring.schemas.schedule_events import (
     ScheduleDeleted,
     SchedulePaused,
     ScheduleResumed,
+    ScheduleRewound,
     ScheduleUpdated,
 )
 from mainspring.schemas.signals import (
@@ -256,6 +257,7 @@ __all__ = [
     "ScheduleEvent",
     "SchedulePaused",
     "ScheduleResumed",
+    "ScheduleRewound",
     "ScheduleSpec",
     "ScheduleState",
     "ScheduleStatus",

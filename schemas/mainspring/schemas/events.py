@@ -148,14 +148,14 @@ class JobRetryScheduled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRescheduled:
-    """A waiting job got another time."""
+    """A waiting job got another time: somebody asked; or nobody, and the clock was set back under its delay."""
 
     job_id: str
     revision: int
     decided_at_ms: int
     cause: Cause
-    command_id: str
-    actor: str
+    command_id: str | None = None
+    actor: str | None = None
     reason: str
     due_at_ms: int
     txn: Txn

@@ -88,6 +88,7 @@ ScheduleEvent: TypeAlias = (
     | schedule_events.ScheduleUpdated
     | schedule_events.SchedulePaused
     | schedule_events.ScheduleResumed
+    | schedule_events.ScheduleRewound
     | schedule_events.ScheduleCompleted
     | schedule_events.ScheduleDeleted
     | schedule_events.BackfillAccepted

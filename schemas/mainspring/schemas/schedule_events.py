@@ -18,6 +18,7 @@ __all__ = [
     "ScheduleDeleted",
     "SchedulePaused",
     "ScheduleResumed",
+    "ScheduleRewound",
     "ScheduleUpdated",
 ]
 
@@ -83,6 +84,19 @@ class ScheduleResumed:
     command_id: str
     actor: str
     reason: str
+    txn: Txn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleRewound:
+    """The clock had been ahead: what was planned behind `to_ms` and was not fired is open again."""
+
+    schedule_id: str
+    revision: int
+    decided_at_ms: int
+    cause: Cause
+    from_ms: int
+    to_ms: int
     txn: Txn
 
 

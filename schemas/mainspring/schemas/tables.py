@@ -41,6 +41,7 @@ class JobState:
     tenant: str
     submitted_at_ms: int
     due_at_ms: int
+    delay_ms: int | None = None
     start_deadline_ms: int | None = None
     deadline_ms: int | None = None
     attempt: int
@@ -68,6 +69,7 @@ class PositionRow:
     owner: str
     written_at_ms: int
     protocol: int = 1
+    clock_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,4 +142,6 @@ class ScheduleState:
     active: tuple[ActiveInstance, ...] = ()
     backfills: tuple[Backfill, ...] = ()
     fired_runs: tuple[FiredRun, ...] = ()
+    forgotten_ms: int = 0
+    ahead: tuple[FiredRun, ...] = ()
     plan: Plan

@@ -75,6 +75,11 @@ class Site:
         self.now = Now(self.now.wall_ms + ms, self.now.mono_ms + max(0, ms))
         return self.tick()
 
+    def set_clock(self, by_ms: int) -> "Site":
+        """Sets the wall clock, ahead or back; no time passes, and nobody has looked at it yet."""
+        self.now = Now(self.now.wall_ms + by_ms, self.now.mono_ms)
+        return self
+
     def tick(self) -> "Site":
         """One turn of the timers."""
         self.last = []
@@ -101,9 +106,9 @@ class Site:
     def taken_over(self) -> "Site":
         """Another owner loads the partition from its rows."""
         states, schedules = list(self.rows.states.values()), list(self.schedules.states.values())
-        next_seq = self.core.next_seq
+        next_seq, clock_ms = self.core.next_seq, self.core.clock_ms
         self.core = PartitionCore(0, self.rules, self.rows, 7, self.schedules)
-        self.core.load(states, next_seq, self.now, schedules)
+        self.core.load(states, next_seq, self.now, schedules, clock_ms)
         return self
 
     def apply(self, record: Record, source: CauseSource = CauseSource.COMMANDS) -> "Site":

@@ -6,6 +6,7 @@ From a row alone comes everything but the place in the ready queue; the partitio
 from dataclasses import dataclass
 
 from mainspring.processors.core.job.transitions import is_terminal
+from mainspring.processors.core.job.waiting import is_due, is_parked
 from mainspring.schemas.common import JobStatus
 from mainspring.schemas.tables import JobState
 
@@ -145,8 +146,8 @@ def explain(state: JobState, now_ms: int) -> WhyNot:
         )
     if dispatch.offered_attempt:
         return Offered(attempt=dispatch.offered_attempt, offer=dispatch.offer, since_ms=dispatch.offered_at_ms)
-    if dispatch.parked_until_ms is not None and dispatch.parked_until_ms > now_ms:
-        return Parked(since_ms=dispatch.parked_since_ms or 0, until_ms=dispatch.parked_until_ms)
-    if state.due_at_ms > now_ms:
+    if is_parked(state, now_ms):
+        return Parked(since_ms=dispatch.parked_since_ms or 0, until_ms=dispatch.parked_until_ms or 0)
+    if not is_due(state, now_ms):
         return ScheduledUntil(due_at_ms=state.due_at_ms, after_attempt=state.attempt)
     return Ready(queue=state.queue)

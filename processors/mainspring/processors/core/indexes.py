@@ -10,7 +10,8 @@ With an index store, the table beside the rows holds what a later owner needs to
 keeps its entry by time until it is offered: where it stands in its lane is of use to this owner only.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from mainspring.processors.core.due import DueIndex
@@ -34,10 +35,10 @@ from mainspring.processors.core.index.orders import (
     decode_waiting,
     encode_waiting,
     time_key,
-    waits_until,
 )
 from mainspring.processors.core.index.timed import TimedIndex
 from mainspring.processors.core.instants import Now
+from mainspring.processors.core.job.waiting import waits_until_ms
 from mainspring.processors.core.leases import LeaseTable
 from mainspring.processors.core.ports import IndexRow, IndexStore
 from mainspring.processors.core.ready import ReadyJob, ReadyQueue
@@ -51,6 +52,9 @@ __all__ = ["WINDOW_JOBS", "JobIndexes", "QueueIndex"]
 WINDOW_JOBS: Final = 10_000
 """Jobs that each index of a partition keeps in memory, where the others are in the table."""
 
+
+_AT_ONCE: Final[TimeKey] = (1, 0, "")
+"""Behind all that waits for nothing, and before everything else."""
 
 _WAIT: Final = (JobStatus.PENDING, JobStatus.RETRY_WAIT)
 
@@ -185,7 +189,7 @@ class JobIndexes:
         self.waiting.remove(time_key(job))
         if state is None or state.dispatch.offered_attempt or state.status not in _WAIT:
             return False
-        if waits_until(state) == job.at_ms:
+        if waits_until_ms(state) == job.at_ms:
             return True
         queue = self.queue(state.queue)
         anew = queue.order.ready_job(state)
@@ -206,6 +210,16 @@ class JobIndexes:
         elapsed_ms = max(0, now.wall_ms - state.dispatch.offered_at_ms)
         self.renewals.add(state.job_id, now.mono_ms + max(0, pause_ms - elapsed_ms), None)
 
+    def not_running(self) -> tuple[list[str], Iterator[str]]:
+        """The ids of all jobs that wait, are ready or are on offer: those in memory, and then those in the table.
+
+        Those in the table that wait for nothing are left out; of the others there see `TimedIndex.names`.
+        """
+        ready = chain.from_iterable(queue.ready for queue in self.queues.values())
+        if self._store is None:
+            return list(dict.fromkeys(chain(self.renewals, ready, self.waiting.names(_AT_ONCE)))), iter(())
+        return list(dict.fromkeys(chain(self.renewals, self._unfiled))), self.waiting.names(_AT_ONCE)
+
     def take_due(self, now_ms: int, limit: int) -> None:
         """Takes jobs whose time has come to the lanes of their queues."""
         for _, (queue, _, job) in self.waiting.pop_due(now_ms, limit):
@@ -214,7 +228,7 @@ class JobIndexes:
             if other is not None:
                 # Two entries of one job: one of them is not true.
                 state = self._state_of(job.job_id)
-                is_true = state is not None and waits_until(state) == job.at_ms
+                is_true = state is not None and waits_until_ms(state) == job.at_ms
                 self.waiting.remove(time_key(other if is_true else job))
                 if not is_true:
                     continue

@@ -16,6 +16,7 @@ from mainspring.processors.core.instants import Now, Wake
 from mainspring.processors.core.job.decide import decide
 from mainspring.processors.core.job.decide_commands import reject
 from mainspring.processors.core.job.decision import (
+    ClockStepped,
     Context,
     Decision,
     JobInput,
@@ -25,12 +26,15 @@ from mainspring.processors.core.job.decision import (
     needs_spec,
 )
 from mainspring.processors.core.job.evolve import evolve, with_dispatch
+from mainspring.processors.core.job.waiting import is_due
 from mainspring.processors.core.output import Outbox, Output
 from mainspring.processors.core.ports import IndexRow, IndexStore, Rows
 from mainspring.processors.core.rules import Rules
 from mainspring.processors.core.schedule.instances import finished, refused
 from mainspring.processors.core.schedule.keeper import ScheduleKeeper
 from mainspring.processors.core.schedule.rows import ScheduleRows, ScheduleRowsInMemory
+from mainspring.processors.core.steps import STEP_MIN_MS, ClockSetBack, StepWatch, set_back_unseen
+from mainspring.processors.core.sweeps import Sweeps
 from mainspring.schemas.attempts import (
     AttemptCancelled,
     AttemptClaimed,
@@ -93,26 +97,37 @@ class PartitionCore:
         schedule_rows = ScheduleRowsInMemory() if schedules is None else schedules
         self._schedules = ScheduleKeeper(schedule_rows, rules, self._outbox, self._timer)
         self._now = Now(0, 0)
+        self._watch = StepWatch(self._now)
+        self._sweeps = Sweeps()
         self._lease_check_asked = False
 
     def load(
-        self, states: Iterable[JobState], next_seq: int, now: Now, schedules: Iterable[ScheduleState] = ()
+        self,
+        states: Iterable[JobState],
+        next_seq: int,
+        now: Now,
+        schedules: Iterable[ScheduleState] = (),
+        clock_ms: int = 0,
     ) -> None:
         """Rebuilds the indexes. Running attempts get a fresh lease.
 
-        `states`: all rows of the partition; with an index, those of the jobs that it has in flight.
+        `states`: all rows of the partition; with an index, those of the jobs that it has in flight. `clock_ms`: that of
+        the owner before; where it is ahead of `now`, delays that began by it are seen to.
         """
         self._now = now
+        self._watch = StepWatch(now)
         self.next_seq = next_seq
         self._indexes.load(states, now)
-        self._schedules.load(schedules)
+        if clock_ms > now.wall_ms + STEP_MIN_MS:
+            self._begin_sweep(set_back_unseen(now.wall_ms), clock_ms)
+        self._schedules.load(schedules, now)
 
     def apply(self, record: Record, cause: Cause, now: Now, raw: bytes = b"") -> None:
         """Takes one input of this partition. Raises UnexpectedRecordError.
 
         `raw`: the bytes of the record, kept as evidence where a report is refused.
         """
-        self._now = now
+        self._look(now)
         match record:
             case AttemptClaimed():
                 self._claim(record, cause, now)
@@ -152,15 +167,19 @@ class PartitionCore:
 
     def close(self, job_id: str, detail: str, cause: Cause, now: Now) -> None:
         """Ends the job of a record that cannot be applied: UNPROCESSABLE, with `detail`; an ended job stays."""
-        self._now = now
+        self._look(now)
         self._decide(job_id, JobUnprocessable(job_id=job_id, detail=detail), cause, now)
 
     def tick(self, now: Now) -> None:
         """Does what is due: schedules, start deadlines, jobs whose time has come, renewals, old history.
 
+        And, where the wall clock was set back, what follows for those who wait.
+
         Bounded: where more is due, `wake_at` stays in the past.
         """
-        self._now = now
+        self._look(now)
+        if self._sweeps:
+            self._sweep(now)
         self._schedules.tick(now)
         indexes = self._indexes
         for (_, _, job_id), _ in indexes.start_deadlines.pop_due(now.wall_ms, _MOVES_PER_TICK):
@@ -186,7 +205,7 @@ class PartitionCore:
 
         `asked_at`: when the end of `attempts` was asked for that has now been read past.
         """
-        self._now = now
+        self._look(now)
         self._lease_check_asked = False
         expired = self._indexes.leases.expired(asked_at.mono_ms)
         for lease in expired:
@@ -195,7 +214,7 @@ class PartitionCore:
 
     def dispatch(self, now: Now, room: int) -> None:
         """Offers jobs, as many as their windows allow and at most `room`."""
-        self._now = now
+        self._look(now)
         self._dispatcher.dispatch(now, room)
 
     def placed(self, job_id: str, work_partition: int) -> None:
@@ -221,7 +240,8 @@ class PartitionCore:
         )
         # A lease whose check is under way would wake the shell all the time; the end of the check is its own signal.
         lease_ms = None if self._lease_check_asked else indexes.leases.next_expiry_ms()
-        mono_ms = _earliest(indexes.renewals.next_at(), lease_ms, self._dispatcher.wake_mono_ms(self._now))
+        sweep_ms = self._now.mono_ms if self._sweeps else None
+        mono_ms = _earliest(indexes.renewals.next_at(), lease_ms, self._dispatcher.wake_mono_ms(self._now), sweep_ms)
         return None if wall_ms is None and mono_ms is None else Wake(wall_ms, mono_ms)
 
     def explain(self, job_id: str, now: Now) -> WhyNot:
@@ -254,6 +274,11 @@ class PartitionCore:
         return self._outbox.spec_bytes
 
     @property
+    def clock_ms(self) -> int:
+        """What the wall clock shows, or has shown, where what waits by it has not all been looked at since."""
+        return max(self._now.wall_ms, self._sweeps.clock_ms)
+
+    @property
     def waiting(self) -> int:
         """Jobs that are not due yet, or parked."""
         return self._indexes.not_ready
@@ -267,6 +292,27 @@ class PartitionCore:
     def schedules(self) -> int:
         """Schedules in the table."""
         return len(self._schedules)
+
+    def _look(self, now: Now) -> None:
+        """Every call brings the clocks, and the first that shows a step lets it be dealt with by the ticks to come."""
+        if now is self._now:
+            return
+        self._now = now
+        step = self._watch.see(now)
+        if step is not None:
+            self._begin_sweep(step, step.before_ms)
+            self._schedules.look_again()
+
+    def _begin_sweep(self, step: ClockSetBack, clock_ms: int) -> None:
+        in_memory, in_table = self._indexes.not_running()
+        self._sweeps.begin(step, in_memory, in_table, clock_ms)
+
+    def _sweep(self, now: Now) -> None:
+        step, job_ids = self._sweeps.take()
+        for job_id in job_ids:
+            state = self._rows.state(job_id)
+            decision = decide(state, None, ClockStepped(job_id=job_id, step=step), self._context(self._timer, now))
+            self._carry_out(state, decision, now, is_swept=True)
 
     def _submit(self, command: SubmitJob, cause: Cause, now: Now) -> None:
         job_id = command.spec.job_id
@@ -326,7 +372,9 @@ class PartitionCore:
     def _context(self, cause: Cause, now: Now, raw: bytes = b"") -> Context:
         return Context(now.wall_ms, cause, self._rules, self.next_seq, self._seed, raw)
 
-    def _carry_out(self, state: JobState | None, decision: Decision, now: Now) -> JobState | None:
+    def _carry_out(
+        self, state: JobState | None, decision: Decision, now: Now, *, is_swept: bool = False
+    ) -> JobState | None:
         after = state
         outbox = self._outbox
         for event in decision.events:
@@ -335,6 +383,11 @@ class PartitionCore:
         if decision.dispatch is not None and after is not None:
             after = with_dispatch(after, decision.dispatch)
         if after is not state and after is not None:
+            if self._sweeps and not is_swept:
+                if decision.events:
+                    self._sweeps.decided(after.job_id)
+                elif not is_due(after, now.wall_ms):
+                    self._sweeps.put_back(after.job_id)
             self._rows.put_state(after.job_id, after)
             self._indexes.move(state, after, now)
             # Only a schedule makes ids with `@`, so jobs without one cost no more than a look at theirs.

@@ -12,6 +12,7 @@ from mainspring.processors.engine.options import EngineOptions, EngineStatus
 from mainspring.processors.engine.ownership import Ownership
 from mainspring.processors.engine.pace import Pace
 from mainspring.processors.engine.ports import Clock, Kafka, Place, Randomness, ReadResult, Received
+from mainspring.processors.engine.present import present
 from mainspring.processors.engine.processing import Processing
 from mainspring.processors.engine.program import PartitionProgram, Program
 from mainspring.processors.engine.restoring import Restoring
@@ -170,4 +171,4 @@ class Engine:
             rewound.clear()
 
     def _now(self) -> Now:
-        return Now(wall_ms=self._clock.wall_ms(), mono_ms=self._clock.mono_ms())
+        return present(self._clock)

@@ -16,6 +16,7 @@ from mainspring.processors.engine.ownership import Ownership
 from mainspring.processors.engine.pace import Pace
 from mainspring.processors.engine.partition import Barrier, Partition
 from mainspring.processors.engine.ports import Clock, Mark, Output, Place, Received
+from mainspring.processors.engine.present import present
 from mainspring.processors.engine.program import PartitionProgram, Position
 from mainspring.processors.engine.tables import Row
 from mainspring.processors.engine.takeover import Takeover, TakeoverContext, owner_mark
@@ -270,6 +271,7 @@ class Processing:
             txn_id=self._txn_id,
             owner=self._transactor.transactional_id,
             written_at_ms=now.wall_ms,
+            clock_ms=partition.program.clock_ms,
         )
         return [*partition.program.changes(), self._program.encode_position(position)]
 
@@ -318,7 +320,7 @@ class Processing:
             self.rewound.add(partition.number)
 
     def _now(self) -> Now:
-        return Now(wall_ms=self._clock.wall_ms(), mono_ms=self._clock.mono_ms())
+        return present(self._clock)
 
 
 def _write_index(partition: Partition) -> None:

@@ -25,6 +25,8 @@ class Position:
     txn_id: int
     owner: str
     written_at_ms: int
+    clock_ms: int = 0
+    """What the program's wall clock shows, or has shown: what a later owner holds its own against."""
 
 
 class PartitionProgram(Protocol):
@@ -33,6 +35,11 @@ class PartitionProgram(Protocol):
     @property
     def counter(self) -> int:
         """The counter to keep in the position row."""
+        ...
+
+    @property
+    def clock_ms(self) -> int:
+        """The clock to keep in the position row, epoch milliseconds."""
         ...
 
     def apply(self, topic: str, records: Sequence[Received], now: Now) -> int:

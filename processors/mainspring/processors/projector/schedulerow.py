@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from mainspring.processors.core.schedule.ahead import open_times
 from mainspring.processors.core.schedule.evolve import NO_PLAN
 from mainspring.processors.core.timing import Timing, tzdata_version
 from mainspring.processors.projector.definition import (
@@ -114,7 +115,8 @@ def _next(state: ScheduleState, spec: ScheduleSpec) -> Plan:
     if state.status is not ScheduleStatus.ACTIVE:
         return plan
     try:
-        following = Timing(spec.timing, state.schedule_id, state.created_at_ms).next_after(state.cursor_ms)
+        timing = open_times(Timing(spec.timing, state.schedule_id, state.created_at_ms), state.ahead)
+        following = timing.next_after(state.cursor_ms)
     except Exception:  # noqa: BLE001 - rules that this version cannot compute; the scheduler pauses their schedule
         return plan
     if following is None:

@@ -20,7 +20,7 @@ __all__ = [
     "unreadable",
 ]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Raised by any change of a table; a view of another version is rebuilt from the log, never migrated."""
 
 metadata = MetaData()
@@ -46,6 +46,7 @@ jobs = Table(
     Column("submit_reason", Text, nullable=False),
     Column("submitted_at_ms", BigInteger, nullable=False),
     Column("due_at_ms", BigInteger, nullable=False),
+    Column("delay_ms", BigInteger),
     Column("deadline_ms", BigInteger),
     Column("start_deadline_ms", BigInteger),
     Column("timeout_ms", BigInteger),

@@ -32,6 +32,7 @@ class SchedulerPartition:
         placement: WorkPlacement,
         cache_rows: int,
         window_jobs: int = WINDOW_JOBS,
+        clock_ms: int = 0,
     ) -> None:
         self.number = partition
         self.placed = Placed()
@@ -44,11 +45,15 @@ class SchedulerPartition:
         self._output = Output()
         self._written = Output()
         self._committed_counter = counter
-        self.core = self._load(now)
+        self.core = self._load(now, clock_ms)
 
     @property
     def counter(self) -> int:
         return self.core.next_seq
+
+    @property
+    def clock_ms(self) -> int:
+        return self.core.clock_ms
 
     def apply(self, topic: str, records: Sequence[Received], now: Now) -> int:
         before_bytes = self.core.decided_bytes
@@ -120,12 +125,12 @@ class SchedulerPartition:
         self._output = Output()
         self._written = Output()
         self.placed.clear()
-        self.core = self._load(now)
+        self.core = self._load(now, self.core.clock_ms)
 
     def closed(self) -> None:
         self.placed.clear()
 
-    def _load(self, now: Now) -> PartitionCore:
+    def _load(self, now: Now, clock_ms: int) -> PartitionCore:
         # The partition's number as the seed: every owner computes the same jitter, so that a replay agrees.
         core = PartitionCore(
             self.number,
@@ -136,7 +141,7 @@ class SchedulerPartition:
             index=self._index,
             window_jobs=self._window_jobs,
         )
-        core.load(self._states(), self._committed_counter, now, self._rows.schedules())
+        core.load(self._states(), self._committed_counter, now, self._rows.schedules(), clock_ms)
         return core
 
     def _states(self) -> Iterable[JobState]:

@@ -64,6 +64,7 @@ class SchedulerProgram:
             placement=self._placement,
             cache_rows=self._cache_rows,
             window_jobs=self._window_jobs,
+            clock_ms=0 if (position := self._positions.read(table)) is None else position.clock_ms,
         )
 
     def index_rows(self, table: Table, rows: Sequence[Row]) -> list[Row]:

@@ -133,6 +133,7 @@ class PositionRows:
             owner=position.owner,
             written_at_ms=position.written_at_ms,
             protocol=PROTOCOL,
+            clock_ms=position.clock_ms,
         )
         return POSITION_KEY, self._codec.encode(row)
 
@@ -158,4 +159,5 @@ class PositionRows:
             txn_id=row.txn_id,
             owner=row.owner,
             written_at_ms=row.written_at_ms,
+            clock_ms=row.clock_ms,
         )

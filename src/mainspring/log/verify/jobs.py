@@ -148,6 +148,8 @@ class JobAuditor:
             )
         if type(event) is JobRetryScheduled:
             self._check_limits(raw, event, live)
+        if type(event) is JobRescheduled and event.command_id is None:
+            self._check_move(raw, event, state)
         if state.cancel is not None and isinstance(event, _ENDS_BESIDE_CANCEL):
             self._fault(
                 Check.CANCEL_IGNORED,
@@ -186,8 +188,17 @@ class JobAuditor:
         if event.attempt != state.attempt + 1:
             self._fault(Check.ATTEMPT_GAP, raw, event, f"attempt {event.attempt} follows attempt {state.attempt}")
         early_ms = max(state.due_at_ms, event.due_at_ms) - event.decided_at_ms
-        if early_ms > self._tolerance_ms:
+        # What waits for no delay is due whatever the clock says: it may have been set back since.
+        if early_ms > self._tolerance_ms and state.delay_ms != 0:
             self._fault(Check.STARTED_EARLY, raw, event, f"started {early_ms} ms before it was due")
+
+    def _check_move(self, raw: Raw, event: JobRescheduled, state: JobState) -> None:
+        """A clock that was set back moves the end of a delay, and only back, no further than it lasts."""
+        if state.delay_ms is None:
+            self._fault(Check.ILLEGAL_TRANSITION, raw, event, "moved by no command, and it waits for an instant")
+        elif event.due_at_ms >= state.due_at_ms or event.due_at_ms > event.decided_at_ms + state.delay_ms:
+            detail = f"a delay of {state.delay_ms} ms that ended at {state.due_at_ms} was moved to {event.due_at_ms}"
+            self._fault(Check.ILLEGAL_TRANSITION, raw, event, detail)
 
     def _check_limits(self, raw: Raw, event: JobRetryScheduled, live: LiveJob) -> None:
         if event.retries > live.max_retries:

@@ -7,6 +7,7 @@ from mainspring.log.source import Place, Raw
 from mainspring.log.verify.findings import Check, Findings
 from mainspring.log.verify.inputs import InputIndex
 from mainspring.processors.core.errors import CoreError
+from mainspring.processors.core.schedule.ahead import OpenTimes, open_times, rewind_to_ms
 from mainspring.processors.core.schedule.evolve import evolve_schedule
 from mainspring.processors.core.timing import Timing, instant_text, occurrence_id, tzdata_version
 from mainspring.schemas.codes import FireOrigin
@@ -20,6 +21,7 @@ from mainspring.schemas.schedule_events import (
     ScheduleCreated,
     ScheduleDeleted,
     ScheduleResumed,
+    ScheduleRewound,
     ScheduleUpdated,
 )
 from mainspring.schemas.tables import ScheduleState
@@ -91,7 +93,10 @@ class ScheduleAuditor:
             detail = f"revision {event.revision} where {state.revision + 1} is next"
             self._fault(Check.REVISION_GAP, raw, event, detail)
             state = replace(state, revision=event.revision - 1)
-        self._check_ledger(raw, event, state)
+        if isinstance(event, ScheduleRewound):
+            self._check_rewind(raw, event, state)
+        else:
+            self._check_ledger(raw, event, state)
         try:
             after = evolve_schedule(state, event)
         except CoreError as error:
@@ -133,8 +138,14 @@ class ScheduleAuditor:
         if wrong is not None:
             self._fault(Check.LEDGER, raw, event, wrong)
 
-    def _timing(self, state: ScheduleState) -> Timing:
-        return Timing(self.specs[state.schedule_id].timing, state.schedule_id, state.created_at_ms)
+    def _check_rewind(self, raw: Raw, event: ScheduleRewound, state: ScheduleState) -> None:
+        if event.to_ms != rewind_to_ms(state, event.decided_at_ms):
+            detail = f"rewound to {instant_text(event.to_ms)}, where neither the clock nor what it remembers allows it"
+            self._fault(Check.LEDGER, raw, event, detail)
+
+    def _timing(self, state: ScheduleState) -> Timing | OpenTimes:
+        timing = Timing(self.specs[state.schedule_id].timing, state.schedule_id, state.created_at_ms)
+        return open_times(timing, state.ahead)
 
     # What every event has.
 
@@ -180,7 +191,7 @@ class ScheduleAuditor:
         self._findings.add(check, f"schedule {event.schedule_id!r}: {detail}", place=place)
 
 
-def _wrong(event: ScheduleEvent, state: ScheduleState, timing: Timing) -> str | None:
+def _wrong(event: ScheduleEvent, state: ScheduleState, timing: Timing | OpenTimes) -> str | None:
     """What is wrong with an entry of the ledger, held against the definition; None: nothing."""
     if isinstance(event, OccurrenceFired):
         return _wrong_fire(event, state, timing) if event.origin == FireOrigin.PLANNED else None
@@ -199,7 +210,7 @@ def _wrong(event: ScheduleEvent, state: ScheduleState, timing: Timing) -> str | 
     return None if open_ is None else f"{before + 1} occurrences up to {instant_text(open_.nominal_ms)} have no outcome"
 
 
-def _wrong_fire(event: OccurrenceFired, state: ScheduleState, timing: Timing) -> str | None:
+def _wrong_fire(event: OccurrenceFired, state: ScheduleState, timing: Timing | OpenTimes) -> str | None:
     planned = timing.next_after(state.cursor_ms)
     if planned is None or planned.nominal_ms != event.nominal_ms:
         return _not_next(event.nominal_ms, None if planned is None else planned.nominal_ms)

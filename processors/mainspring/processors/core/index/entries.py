@@ -39,7 +39,7 @@ __all__ = [
     "start_deadline_of",
 ]
 
-LAYOUT: Final = "2"
+LAYOUT: Final = "3"
 """Changes with the form of the entries: a local table with others is made again from the changelog."""
 
 WAITING_PREFIX: Final = b"#w"

@@ -6,10 +6,11 @@ from zlib import crc32
 
 from mainspring.processors.core.index.keys import TimeKey, decode_numbers, encode_numbers
 from mainspring.processors.core.index.ready_job import ReadyJob
+from mainspring.processors.core.job.waiting import waits_until_ms
 from mainspring.processors.core.rules import QueueRules
 from mainspring.schemas.tables import JobState
 
-__all__ = ["QueueOrder", "Waiting", "decode_waiting", "encode_waiting", "time_key", "waits_until"]
+__all__ = ["QueueOrder", "Waiting", "decode_waiting", "encode_waiting", "time_key"]
 
 Waiting = tuple[str, int, ReadyJob]
 """A waiting job: its queue, the tag of that queue's order, and its place in it."""
@@ -43,14 +44,8 @@ class QueueOrder:
             state.job_id,
             state.priority if self.by_priority else 0,
             state.tenant,
-            state.due_at_ms if state.dispatch.parked_until_ms is None else waits_until(state),
+            waits_until_ms(state),
         )
-
-
-def waits_until(state: JobState) -> int:
-    """Until when a job waits that is neither offered nor running nor ended: its time, or the end of a pause."""
-    parked_until_ms = state.dispatch.parked_until_ms
-    return state.due_at_ms if parked_until_ms is None else max(state.due_at_ms, parked_until_ms)
 
 
 def time_key(job: ReadyJob) -> TimeKey:

@@ -9,8 +9,9 @@ open transaction has added or removed is kept apart until `drain`, which says wh
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush
+from itertools import chain
 from typing import Final, Generic, TypeVar
 
 from mainspring.processors.core.index.keys import BEGINNING, TimeKey, decode_time_key, encode_time_key
@@ -19,6 +20,8 @@ from mainspring.processors.core.ports import IndexRow, IndexStore
 __all__ = ["TimedIndex"]
 
 T = TypeVar("T")
+
+_NAMES_PER_SCAN = 1_000
 
 _GARBAGE_MIN = 64
 """Below this many removed entries a rebuild costs more than it saves."""
@@ -127,6 +130,25 @@ class TimedIndex(Generic[T]):
             self._early.discard(key)
             return False
         return True
+
+    def names(self, behind: TimeKey) -> Iterator[str]:
+        """The ids of all entries behind a key; where there is a table, of those that have been taken, too.
+
+        What the open transaction has added comes first, and the table is read little by little, as it is when its turn
+        comes: an entry that is removed meanwhile may be left out, and one that is added may come, or come twice.
+        """
+        if self._store is None:
+            return iter([key[2] for key in self._live if key > behind])
+        fresh = [key[2] for key, value in self._fresh.items() if key > behind and not isinstance(value, _Removed)]
+        return chain(fresh, self._names_in(self._store, behind))
+
+    def _names_in(self, store: IndexStore, behind: TimeKey) -> Iterator[str]:
+        prefix = self._prefix
+        last = prefix + encode_time_key(behind)
+        while rows := store.scan(prefix, last, _NAMES_PER_SCAN):
+            last = rows[-1][0]
+            for key, _ in rows:
+                yield decode_time_key(key, len(prefix))[2]
 
     def next_at(self) -> int | None:
         """When the next falls due, or None where nothing waits."""

@@ -9,6 +9,7 @@ from typing import assert_never
 from mainspring.processors.core.job.decide_commands import decide_cancel, decide_reschedule, decide_retry, decide_submit
 from mainspring.processors.core.job.decide_offers import decide_claim, decide_decline
 from mainspring.processors.core.job.decide_reports import decide_attempt_end
+from mainspring.processors.core.job.decide_set_back import decide_set_back
 from mainspring.processors.core.job.decide_timers import (
     decide_lost,
     decide_replaced,
@@ -16,6 +17,7 @@ from mainspring.processors.core.job.decide_timers import (
     decide_unprocessable,
 )
 from mainspring.processors.core.job.decision import (
+    ClockStepped,
     Context,
     Decision,
     JobInput,
@@ -68,6 +70,8 @@ def decide(  # noqa: C901, PLR0911, PLR0912 - one case per input: to split it wo
             return decide_lost(state, spec, given, context)
         case StartDeadlinePassed():
             return decide_start_deadline(state, context)
+        case ClockStepped():
+            return decide_set_back(state, given.step, context)
         case JobUnprocessable():
             return decide_unprocessable(state, given, context)
         case _ as unknown:

@@ -1,6 +1,7 @@
 """Decisions on what users ask for. Each command is answered: by the event it leads to, or by CommandRejected."""
 
 from dataclasses import replace
+from typing import Final
 
 from mainspring.processors.core.errors import MissingSpecError
 from mainspring.processors.core.job.decide_timers import stop_attempt
@@ -18,6 +19,9 @@ from mainspring.schemas.records import JobCommand
 from mainspring.schemas.tables import JobState
 
 __all__ = ["decide_cancel", "decide_reschedule", "decide_retry", "decide_submit", "reject"]
+
+_SKEW_MAX_MS: Final = 10_000
+"""Clocks of machines that keep time differ by less."""
 
 _new_submitted = quick(JobSubmitted)
 
@@ -66,7 +70,7 @@ def decide_submit(state: JobState | None, command: SubmitJob, context: Context) 
         known = ", ".join(sorted(context.rules.queues))
         message = f"queue {spec.queue!r} is not declared; declare it in the settings, or use one of: {known}"
         return reject(state, command, RejectCode.UNKNOWN_QUEUE, message, context)
-    due_at_ms = _due_at_ms(command, context.now_ms)
+    due_at_ms = _due_at_ms(command, context.now_ms, is_fired=is_fired)
     if due_at_ms > INSTANT_MAX_MS:
         message = f"delay_ms {spec.delay_ms} from {command.requested_at_ms} ends after the year 9999; shorten it"
         return reject(state, command, RejectCode.INVALID_FIELD, message, context)
@@ -90,13 +94,16 @@ def decide_submit(state: JobState | None, command: SubmitJob, context: Context) 
     )
 
 
-def _due_at_ms(command: SubmitJob, now_ms: int) -> int:
+def _due_at_ms(command: SubmitJob, now_ms: int, *, is_fired: bool) -> int:
     """When the first attempt may start: the asked instant, or now where that has passed."""
     spec = command.spec
     if spec.run_at_ms is not None:
-        return max(now_ms, spec.run_at_ms)
+        # What a schedule fired has come by its clock: clocks differ a little, and one that was far ahead is believed.
+        is_believed = is_fired and spec.run_at_ms > now_ms + _SKEW_MAX_MS
+        return now_ms if is_believed else max(now_ms, spec.run_at_ms)
     if spec.delay_ms:
-        return max(now_ms, command.requested_at_ms + spec.delay_ms)
+        # A client's clock that is ahead must not stretch the delay.
+        return max(now_ms, min(command.requested_at_ms, now_ms) + spec.delay_ms)
     # Not the command's own time: clients' clocks would then decide who of two is first.
     return now_ms
 

@@ -4,6 +4,7 @@ from mainspring.processors.core.job.decide_timers import cancelled_by_scheduler,
 from mainspring.processors.core.job.decision import NOTHING, UNNUMBERED, Context, Decision
 from mainspring.processors.core.job.evolve import NOT_OFFERED
 from mainspring.processors.core.job.transitions import is_terminal
+from mainspring.processors.core.job.waiting import is_due
 from mainspring.schemas.attempts import AttemptClaimed, OfferDeclined
 from mainspring.schemas.build import quick
 from mainspring.schemas.codes import CancelCode, ClaimRefusal, DeclineReason
@@ -40,7 +41,7 @@ def decide_claim(  # noqa: PLR0911 - one return per verdict
         )
     if passed_start_deadline(state, context.now_ms):
         return _refused(claim, ClaimRefusal.TERMINAL, cancelled_by_scheduler(state, CancelCode.EXPIRED, context))
-    if state.due_at_ms > context.now_ms:
+    if not is_due(state, context.now_ms):
         # The wall clock was set back since the offer. No start before its time, so the offer is withdrawn.
         return _refused(claim, ClaimRefusal.NOT_OFFERED, dispatch=NOT_OFFERED)
     started = _new_started(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from mainspring.processors.core.rules import Rules
+from mainspring.processors.core.steps import ClockSetBack
 from mainspring.schemas.attempts import (
     AttemptCancelled,
     AttemptClaimed,
@@ -23,6 +24,7 @@ __all__ = [
     "NOTHING",
     "UNNUMBERED",
     "AttemptEnd",
+    "ClockStepped",
     "Context",
     "Decision",
     "JobInput",
@@ -52,6 +54,14 @@ class StartDeadlinePassed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClockStepped:
+    """The wall clock was set back, and the job waited at that time."""
+
+    job_id: str
+    step: ClockSetBack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobUnprocessable:
     """The shell: an input of this job cannot be applied, so the job must not wait for it for ever."""
 
@@ -73,6 +83,7 @@ JobInput = (
     | InstanceReplaced
     | LeaseExpired
     | StartDeadlinePassed
+    | ClockStepped
     | JobUnprocessable
 )
 """Everything that is decided on, for one job each."""

@@ -46,7 +46,8 @@ WHO_MOVES: dict[tuple[JobStatus | None, type[object]], str] = {
         JobStatus.RETRY_WAIT,
         JobCancelled,
     ): "a client's `CancelJob`, at once; or the scheduler, as from PENDING, the start deadline aside",
-    (JobStatus.PENDING, JobRescheduled): "a client's `RescheduleJob` gives it another time and withdraws an offer",
+    (JobStatus.PENDING, JobRescheduled): "a client's `RescheduleJob` gives it another time and withdraws an offer; or "
+    "the scheduler: the wall clock was set back, and a delay ends when it would have",
     (JobStatus.RETRY_WAIT, JobRescheduled): "as from PENDING",
     (
         JobStatus.RUNNING,

@@ -39,10 +39,13 @@ _copy_started = copier(
     JobState, "revision", "status", "attempt", "worker_id", "incarnation", "started_at_ms", "dispatch"
 )
 _copy_ended = copier(JobState, "revision", "status", "finished_at_ms", "dispatch")
-_copy_retry = copier(JobState, "revision", "status", "due_at_ms", "retries", "lost", "started_at_ms", "dispatch")
+_copy_retry = copier(
+    JobState, "revision", "status", "due_at_ms", "delay_ms", "retries", "lost", "started_at_ms", "dispatch"
+)
 _copy_cancelled = copier(JobState, "revision", "status", "finished_at_ms", "cancel", "dispatch")
 _copy_cancel_requested = copier(JobState, "revision", "status", "cancel")
-_copy_rescheduled = copier(JobState, "revision", "status", "due_at_ms", "reschedule_command_id", "dispatch")
+_copy_rescheduled = copier(JobState, "revision", "status", "due_at_ms", "delay_ms", "reschedule_command_id", "dispatch")
+_copy_moved = copier(JobState, "revision", "status", "due_at_ms")
 
 
 def fold(events: Iterable[JobEvent], state: JobState | None = None) -> JobState | None:
@@ -99,6 +102,10 @@ def _submitted(state: JobState | None, event: JobSubmitted) -> JobState:
     status = apply_edge(None if state is None else state.status, JobSubmitted)
     if event.revision != 1:
         raise RevisionGapError(event.job_id, 1, event.revision)
+    delay_ms: int | None = max(0, event.due_at_ms - event.decided_at_ms)
+    if delay_ms and spec.run_at_ms is not None and spec.schedule_id is None:
+        # What a schedule has fired waits for the difference of two clocks, if at all.
+        delay_ms = None
     return _new_state(
         job_id=event.job_id,
         revision=1,
@@ -109,6 +116,7 @@ def _submitted(state: JobState | None, event: JobSubmitted) -> JobState:
         tenant=spec.tenant,
         submitted_at_ms=event.decided_at_ms,
         due_at_ms=event.due_at_ms,
+        delay_ms=delay_ms,
         start_deadline_ms=spec.start_deadline_ms,
         deadline_ms=spec.deadline_ms,
         attempt=0,
@@ -148,6 +156,7 @@ def _retry_scheduled(state: JobState, event: JobRetryScheduled) -> JobState:
         revision=event.revision,
         status=apply_edge(state.status, JobRetryScheduled),
         due_at_ms=event.due_at_ms,
+        delay_ms=event.delay_ms,
         retries=event.retries,
         lost=event.lost,
         started_at_ms=None,
@@ -188,11 +197,16 @@ def _cancel_request(
 
 
 def _rescheduled(state: JobState, event: JobRescheduled) -> JobState:
+    status = apply_edge(state.status, JobRescheduled)
+    if event.command_id is None:
+        # The clock was set back and the delay goes on: whoever has the offer may claim it.
+        return _copy_moved(state, revision=event.revision, status=status, due_at_ms=event.due_at_ms)
     return _copy_rescheduled(
         state,
         revision=event.revision,
-        status=apply_edge(state.status, JobRescheduled),
+        status=status,
         due_at_ms=event.due_at_ms,
+        delay_ms=None if event.due_at_ms > event.decided_at_ms else 0,
         reschedule_command_id=event.command_id,
         dispatch=NOT_OFFERED,
     )

@@ -242,10 +242,10 @@ def _trigger(draft: Draft, definition: Definition, command: TriggerSchedule) -> 
 def _free_instant(draft: Draft, definition: Definition) -> int:
     """The first millisecond from now that is no planned occurrence's and no other trigger's."""
     nominal_ms = max(draft.now_ms, draft.present.triggered_ms + 1)
-    planned = definition.next_after(nominal_ms - 1)
+    planned = definition.planned_after(nominal_ms - 1)
     while planned is not None and planned.nominal_ms == nominal_ms:
         nominal_ms += 1
-        planned = definition.next_after(nominal_ms - 1)
+        planned = definition.planned_after(nominal_ms - 1)
     return nominal_ms
 
 
@@ -258,7 +258,7 @@ def _backfill(draft: Draft, definition: Definition, command: BackfillSchedule) -
         message = f"schedule {draft.schedule_id!r} has {BACKFILLS_MAX} backfills under way; wait for one to end"
         reject(draft, command, RejectCode.TOO_MANY, message)
         return
-    latest, before = definition.timing.latest(command.from_ms - 1, command.until_ms)
+    latest, before = definition.planned.latest(command.from_ms - 1, command.until_ms)
     if latest is None:
         message = f"nothing is planned from {command.from_ms} to {command.until_ms}; `schedule preview` tells what is"
         reject(draft, command, RejectCode.NOTHING_PLANNED, message)

@@ -6,15 +6,25 @@ has ended, what fell due by then (`busy_until_ms`) has overlapped with it, and w
 
 from typing import Final
 
+from mainspring.processors.core.schedule.ahead import OpenTimes, rewind_to_ms
 from mainspring.processors.core.schedule.draft import Definition, Draft
 from mainspring.processors.core.schedule.fire import fire, skip, stop_active
 from mainspring.processors.core.timing import Occurrence, Timing
 from mainspring.schemas.codes import CompletionCode, FireOrigin, OccurrenceOutcome, StopMode
 from mainspring.schemas.schedule import CatchUp, Overlap, ScheduleStatus
-from mainspring.schemas.schedule_events import BackfillEnded, ScheduleCompleted
+from mainspring.schemas.schedule_events import BackfillEnded, ScheduleCompleted, ScheduleRewound
 from mainspring.schemas.tables import Backfill, ScheduleState
 
-__all__ = ["ON_TIME_MS", "close_overlapped", "close_rest", "complete", "decide_backfill", "decide_due", "due_at_ms"]
+__all__ = [
+    "ON_TIME_MS",
+    "close_overlapped",
+    "close_rest",
+    "complete",
+    "decide_backfill",
+    "decide_due",
+    "decide_rewind",
+    "due_at_ms",
+]
 
 ON_TIME_MS: Final = 10_000
 """An occurrence that is late by no more than this is on time under every catch-up policy: a takeover takes seconds."""
@@ -62,7 +72,7 @@ def decide_due(draft: Draft, definition: Definition, room: int) -> None:
     _catch_up(draft, definition, room)
 
 
-def _due(timing: Timing, after_ms: int, now_ms: int) -> tuple[Occurrence | None, int]:
+def _due(timing: Timing | OpenTimes, after_ms: int, now_ms: int) -> tuple[Occurrence | None, int]:
     """The last occurrence behind `after_ms` that was to be fired by now, and how many there are before it."""
     latest, before = timing.latest(after_ms, now_ms)
     while latest is not None and latest.fire_at_ms > now_ms:
@@ -104,7 +114,9 @@ def _decide_waiting(draft: Draft, definition: Definition) -> bool:
     return False
 
 
-def _oldest(timing: Timing, after_ms: int, until_ms: int, wanted: int, there: int) -> tuple[Occurrence, int]:
+def _oldest(
+    timing: Timing | OpenTimes, after_ms: int, until_ms: int, wanted: int, there: int
+) -> tuple[Occurrence, int]:
     """The last of the oldest occurrences of a range that has `there` of them, and how many it is: at most `wanted`.
 
     Where they come evenly, almost all at once; what is left is next.
@@ -245,6 +257,15 @@ def close_rest(draft: Draft, definition: Definition, reason: str) -> None:
     elif state.active and definition.spec.overlap in _EXCLUSIVE:
         outcome = OccurrenceOutcome.OVERLAP
     skip(draft, definition, outcome, latest, before + 1, reason)
+
+
+def decide_rewind(draft: Draft) -> bool:
+    """Takes the cursor back to the present where the clock that moved it was ahead; says whether it was."""
+    to_ms = rewind_to_ms(draft.present, draft.now_ms)
+    if to_ms is None:
+        return False
+    draft.add(ScheduleRewound(**draft.head(), from_ms=draft.present.cursor_ms, to_ms=to_ms))
+    return True
 
 
 def complete(draft: Draft, definition: Definition) -> None:

@@ -15,6 +15,7 @@ from mainspring.schemas.schedule_events import (
     ScheduleDeleted,
     SchedulePaused,
     ScheduleResumed,
+    ScheduleRewound,
     ScheduleUpdated,
 )
 
@@ -32,6 +33,7 @@ WHAT_HAPPENED: dict[type[object], str] = {
     OccurrenceFired: "an occurrence became a job: planned, by a backfill, or by a client's `TriggerSchedule`",
     OccurrencesSkipped: "a run of neighbouring occurrences was not fired, all for the same reason",
     InstancesStopped: "an occurrence is due, and unfinished instances make room for it",
+    ScheduleRewound: "the clock was set back: what was planned behind its present and was not fired is open again",
     InstanceEnded: "a fired job has ended, or its submit was refused",
     BackfillAccepted: "a client's `BackfillSchedule`",
     BackfillEnded: "all occurrences of the range have been fired",
@@ -76,7 +78,8 @@ def schedule_lifecycle_markdown() -> str:
         + " and ".join(f"`{event.__name__}`" for event in SCHEDULE_RECORDS_ONLY)
         + " changes nothing and may be written at any status, also for a schedule that is not there.",
         "",
-        "Every planned occurrence has one outcome: it was fired, or it is part of one `OccurrencesSkipped`:",
+        "Every planned occurrence has one outcome (the last, where `ScheduleRewound` opened it again): fired, or",
+        "part of one `OccurrencesSkipped`:",
         "",
         *(f"- `{outcome}`: {words}." for outcome, words in WHY_NOT_FIRED.items()),
     ]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final, assert_never
 
 from mainspring.processors.core.errors import ScheduleFoldError
+from mainspring.processors.core.schedule.ahead import fired_behind
 from mainspring.processors.core.schedule.transitions import apply_schedule_edge
 from mainspring.schemas.bounds import ACTIVE_INSTANCES_MAX, FIRED_RUNS_MAX
 from mainspring.schemas.build import copier
@@ -27,6 +28,7 @@ from mainspring.schemas.schedule_events import (
     ScheduleDeleted,
     SchedulePaused,
     ScheduleResumed,
+    ScheduleRewound,
     ScheduleUpdated,
 )
 from mainspring.schemas.tables import ActiveInstance, Backfill, FiredRun, Plan, ScheduleState
@@ -39,7 +41,17 @@ NO_PLAN: Final = Plan()
 _copy_plan = copier(ScheduleState, "plan")
 _copy_next = copier(ScheduleState, "revision", "status")
 _copy_fired = copier(
-    ScheduleState, "fired", "runs", "last_nominal_ms", "last_job_id", "active", "cursor_ms", "plan", "fired_runs"
+    ScheduleState,
+    "fired",
+    "runs",
+    "last_nominal_ms",
+    "last_job_id",
+    "active",
+    "cursor_ms",
+    "plan",
+    "fired_runs",
+    "forgotten_ms",
+    "ahead",
 )
 
 _COMMANDS_KEPT: Final = 64
@@ -70,13 +82,9 @@ def evolve_schedule(  # noqa: C901, PLR0911, PLR0912 - one case per event: to sp
         case InstanceEnded():
             return _instance_ended(_next(state, event), event)
         case OccurrencesSkipped():
-            after = _next(state, event)
-            return replace(
-                after,
-                cursor_ms=max(after.cursor_ms, event.last_ms),
-                skipped=after.skipped + event.count,
-                plan=NO_PLAN,
-            )
+            return _skipped(_next(state, event), event)
+        case ScheduleRewound():
+            return _rewound(_next(state, event), event)
         case InstancesStopped():
             return _instances_stopped(_next(state, event), event)
         case ScheduleUpdated():
@@ -151,6 +159,36 @@ def _created(state: ScheduleState | None, event: ScheduleCreated) -> ScheduleSta
     )
 
 
+def _skipped(state: ScheduleState, event: OccurrencesSkipped) -> ScheduleState:
+    cursor_ms = max(state.cursor_ms, event.last_ms)
+    return replace(
+        state,
+        cursor_ms=cursor_ms,
+        ahead=_left(state.ahead, cursor_ms),
+        skipped=state.skipped + event.count,
+        plan=NO_PLAN,
+    )
+
+
+def _rewound(state: ScheduleState, event: ScheduleRewound) -> ScheduleState:
+    if event.from_ms != state.cursor_ms or event.to_ms >= event.from_ms:
+        detail = f"rewound from {event.from_ms} to {event.to_ms} while the cursor is at {state.cursor_ms}"
+        raise ScheduleFoldError(event.schedule_id, detail)
+    return replace(
+        state,
+        cursor_ms=event.to_ms,
+        # An instance that ended on the clock that was ahead has kept nothing back since.
+        busy_until_ms=min(state.busy_until_ms, event.to_ms),
+        ahead=fired_behind(state, event.to_ms)[-FIRED_RUNS_MAX:],
+        plan=NO_PLAN,
+    )
+
+
+def _left(ahead: tuple[FiredRun, ...], cursor_ms: int) -> tuple[FiredRun, ...]:
+    """What is still ahead of the cursor."""
+    return tuple(run for run in ahead if run.last_ms > cursor_ms) if ahead else ahead
+
+
 def _fired(state: ScheduleState, event: OccurrenceFired) -> ScheduleState:
     active = state.active
     if len(active) < ACTIVE_INSTANCES_MAX:
@@ -165,6 +203,10 @@ def _fired(state: ScheduleState, event: OccurrenceFired) -> ScheduleState:
     elif event.origin == FireOrigin.BACKFILL:
         after_ms = next((each.after_ms for each in state.backfills if each.command_id == event.command_id), -1)
         runs = _with_fired(runs, after_ms, event)
+    forgotten_ms = state.forgotten_ms
+    if len(runs) > FIRED_RUNS_MAX:
+        forgotten_ms, runs = max(forgotten_ms, runs[0].last_ms), runs[1:]
+    cursor_ms = max(state.cursor_ms, event.nominal_ms) if is_planned else state.cursor_ms
     fired = _copy_fired(
         state,
         fired=state.fired + 1,
@@ -172,9 +214,11 @@ def _fired(state: ScheduleState, event: OccurrenceFired) -> ScheduleState:
         last_nominal_ms=event.nominal_ms,
         last_job_id=event.job_id,
         active=active,
-        cursor_ms=max(state.cursor_ms, event.nominal_ms) if is_planned else state.cursor_ms,
+        cursor_ms=cursor_ms,
         plan=NO_PLAN if is_planned else state.plan,
         fired_runs=runs,
+        forgotten_ms=forgotten_ms,
+        ahead=_left(state.ahead, cursor_ms),
     )
     if is_planned:
         return fired
@@ -194,16 +238,18 @@ def _with_fired(runs: tuple[FiredRun, ...], previous_ms: int, event: OccurrenceF
         if run.last_ms == previous_ms and run.version == event.version:
             return (*runs[:index], replace(run, last_ms=event.nominal_ms), *runs[index + 1 :])
     run = FiredRun(first_ms=event.nominal_ms, last_ms=event.nominal_ms, version=event.version)
-    return (*runs, run)[-FIRED_RUNS_MAX:]
+    return (*runs, run)
 
 
 def _instance_ended(state: ScheduleState, event: InstanceEnded) -> ScheduleState:
     active = tuple(each for each in state.active if each.fired_revision != event.fired_revision)
     is_last = len(active) < len(state.active) and not active
+    # It had ended when that was told, whatever the clock of its partition says.
+    ended_ms = min(event.finished_at_ms, event.decided_at_ms)
     return replace(
         state,
         active=active,
-        busy_until_ms=max(state.busy_until_ms, event.finished_at_ms) if is_last else state.busy_until_ms,
+        busy_until_ms=max(state.busy_until_ms, ended_ms) if is_last else state.busy_until_ms,
         failed=state.failed + has_failed(event.outcome, event.detail),
         last_outcome=event.outcome,
     )
@@ -218,24 +264,28 @@ def _instances_stopped(state: ScheduleState, event: InstancesStopped) -> Schedul
 
 
 def _updated(state: ScheduleState, event: ScheduleUpdated) -> ScheduleState:
+    # What another timing would have planned in the past was never planned; by the same one it still is.
+    cursor_ms = max(state.cursor_ms, event.decided_at_ms) if event.plans_anew else state.cursor_ms
     updated = replace(
         state,
         version=event.version,
         updated_at_ms=event.decided_at_ms,
-        # What another timing would have planned in the past was never planned; by the same one it still is.
-        cursor_ms=max(state.cursor_ms, event.decided_at_ms) if event.plans_anew else state.cursor_ms,
+        cursor_ms=cursor_ms,
+        ahead=_left(state.ahead, cursor_ms),
         plan=NO_PLAN,
     )
     return _remember(updated, event.command_id)
 
 
 def _resumed(state: ScheduleState, event: ScheduleResumed) -> ScheduleState:
+    cursor_ms = max(state.cursor_ms, event.decided_at_ms)
     resumed = replace(
         state,
         pause_code=None,
         paused_by=None,
         note="",
-        cursor_ms=max(state.cursor_ms, event.decided_at_ms),
+        cursor_ms=cursor_ms,
+        ahead=_left(state.ahead, cursor_ms),
         plan=NO_PLAN,
     )
     return _remember(resumed, event.command_id)

@@ -9,8 +9,15 @@ from mainspring.processors.core.errors import CoreError
 from mainspring.processors.core.instants import Now
 from mainspring.processors.core.output import Outbox
 from mainspring.processors.core.rules import Rules
+from mainspring.processors.core.schedule.ahead import rewind_to_ms
 from mainspring.processors.core.schedule.decide_commands import decide_command, reject
-from mainspring.processors.core.schedule.decide_due import complete, decide_backfill, decide_due, due_at_ms
+from mainspring.processors.core.schedule.decide_due import (
+    complete,
+    decide_backfill,
+    decide_due,
+    decide_rewind,
+    due_at_ms,
+)
 from mainspring.processors.core.schedule.decide_instances import decide_finished, decide_unprocessable
 from mainspring.processors.core.schedule.draft import Definition, Draft, ScheduleContext
 from mainspring.processors.core.schedule.evolve import NO_PLAN, with_plan
@@ -48,25 +55,37 @@ class ScheduleKeeper:
         self._outbox = outbox
         self._timer = timer
         self._due: DueIndex[None] = DueIndex()
+        self._again: list[str] = []
+        """Schedules to look at because the clock was set back."""
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
 
-    def load(self, states: Iterable[ScheduleState]) -> None:
-        """Rebuilds the index from all rows. What was computed with other time zone data is computed anew, soon."""
+    def load(self, states: Iterable[ScheduleState], now: Now) -> None:
+        """Rebuilds the index from all rows.
+
+        What was computed with other time zone data, or by a clock that was ahead of this one, is computed anew, soon.
+        """
         tzdata = tzdata_version()
         entries: list[tuple[str, int, None]] = []
         for state in states:
             self._count += 1
             due_ms = state.plan.due_at_ms if state.plan.tzdata == tzdata else 0
+            if due_ms is not None and rewind_to_ms(state, now.wall_ms) is not None:
+                due_ms = 0
             if due_ms is not None:
                 entries.append((state.schedule_id, due_ms, None))
         self._due.load(entries)
 
     def next_at(self) -> int | None:
-        """When the next has something to decide, epoch milliseconds UTC."""
-        return self._due.next_at()
+        """When the next has something to decide, epoch milliseconds UTC; 0: at once."""
+        return 0 if self._again else self._due.next_at()
+
+    def look_again(self) -> None:
+        """The clock was set back: lets the ticks to come look at all that wait for a time, for it may be nearer."""
+        # Those that wait for an instance or a command are looked at when that comes.
+        self._again = list(self._due)
 
     def apply(self, record: ScheduleCommand | InstanceFinished, cause: Cause, now: Now, next_seq: int) -> bool:
         """Takes an input; whether it took `next_seq`."""
@@ -96,6 +115,11 @@ class ScheduleKeeper:
 
     def tick(self, now: Now) -> None:
         """Decides on what is due. Bounded: where more is due, `next_at` stays in the past."""
+        for schedule_id in self._again[-self._per_tick :]:
+            state = self._rows.schedule(schedule_id)
+            if state is not None and rewind_to_ms(state, now.wall_ms) is not None:
+                self._decide(schedule_id, now, 1)
+        del self._again[-self._per_tick :]
         due = self._due.pop_due(now.wall_ms, self._per_tick)
         room = self._per_tick
         for taken, (schedule_id, _) in enumerate(due):
@@ -137,7 +161,7 @@ class ScheduleKeeper:
         spec = None if state is None else self._rows.schedule_spec(state.schedule_id)
         if state is None or spec is None:
             return None
-        definition = Definition(spec, state.created_at_ms)
+        definition = Definition(spec, state.created_at_ms, state.ahead)
         definition.remember(state)
         return definition
 
@@ -156,11 +180,13 @@ class ScheduleKeeper:
             self._write(draft, NO_PLAN)
             return
         if draft.spec is not None:
-            definition = Definition(draft.spec, draft.state.created_at_ms)
+            definition = Definition(draft.spec, draft.state.created_at_ms, draft.state.ahead)
         elif definition is None:
             # By the row as it was: the plan that it has is what follows the cursor that it has.
             definition = self._definition(self._rows.schedule(draft.schedule_id))
         assert definition is not None, draft.schedule_id
+        if decide_rewind(draft):
+            definition = Definition(definition.spec, draft.present.created_at_ms, draft.present.ahead)
         complete(draft, definition)
         self._write(draft, _plan(draft.present, definition))
 

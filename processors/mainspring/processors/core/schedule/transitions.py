@@ -22,6 +22,7 @@ from mainspring.schemas.schedule_events import (
     ScheduleDeleted,
     SchedulePaused,
     ScheduleResumed,
+    ScheduleRewound,
     ScheduleUpdated,
 )
 
@@ -46,6 +47,7 @@ SCHEDULE_STAYS: Mapping[tuple[ScheduleStatus | None, type[object]], ScheduleStat
         (_ACTIVE, ScheduleUpdated): _ACTIVE,
         (_PAUSED, ScheduleUpdated): _PAUSED,
         (_ACTIVE, InstancesStopped): _ACTIVE,
+        (_ACTIVE, ScheduleRewound): _ACTIVE,
         **{
             (status, event): status
             for status in ScheduleStatus
