@@ -128,7 +128,7 @@ _WORDS: Final[Mapping[type[Any], Callable[[Any], str]]] = {
     JobTimedOut: lambda e: f"attempt {e.attempt} ran longer than {e.timeout_ms} ms",
     JobCancelRequested: lambda e: f"by {e.actor}: attempt {e.attempt} is told to stop{_words(e.reason)}",
     JobCancelled: lambda e: e.cancel_code + (f" by {e.actor}" if e.actor else "") + _words(e.reason),
-    JobRescheduled: lambda e: f"by {e.actor}, due {_in(e.due_at_ms - e.decided_at_ms)}",
+    JobRescheduled: lambda e: f"by {e.actor or 'the clock'}, due {_in(e.due_at_ms - e.decided_at_ms)}",
     ReportRefused: lambda e: f"{e.report} of attempt {e.attempt} from {e.worker_id}: {e.refusal}",
     CommandRejected: lambda e: f"{e.command} by {e.actor}: {e.reject_code}, {e.message}",
 }
