@@ -329,6 +329,18 @@ def test_a_view_of_another_version_is_not_read(double: SchedulerDouble, view_url
         View(view_url)
 
 
+def test_a_view_that_is_being_made_is_not_there_yet(double: SchedulerDouble, view_url: str) -> None:
+    double.submit("job")
+    project(memory(double), double.codec, view_url)
+    engine = create_engine(parse_url(view_url))
+    with engine.begin() as connection:
+        connection.execute(text("DELETE FROM meta"))
+    engine.dispose()
+
+    with pytest.raises(ViewAbsentError, match="being made"):
+        View(view_url)
+
+
 def test_the_reader_cannot_write(double: SchedulerDouble, view_url: str) -> None:
     double.submit("job")
     project(memory(double), double.codec, view_url)

@@ -116,6 +116,9 @@ class View:
         self._engine = open_reader(parse_url(url))
         with self._connect() as connection:
             found = connection.scalar(select(meta.c.value).where(meta.c.name == "schema_version"))
+        if found is None:
+            self._engine.dispose()
+            raise ViewAbsentError("the view is being made; try again once the projector runs")
         if found != str(SCHEMA_VERSION):
             self._engine.dispose()
             raise ViewMismatchError(
