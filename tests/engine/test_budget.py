@@ -75,6 +75,7 @@ class FakeRules:
     condemned: list[Any] = field(default_factory=list)
     barriers: int = 0
     counter = 0
+    clock_ms = 0
 
     def apply(self, topic: str, records: Sequence[Any], now: object) -> int:
         for record in records:

@@ -131,6 +131,8 @@ class Oracle:
         job = self.jobs.get(run.job_id)
         if job is None or job.attempt < run.attempt:
             return  # its start cannot be read yet: a marker is on its way
+        if self._world.resumed.get(run.process) == self._world.now:
+            return  # it stood still between its look at the lease and this: no program can tell
         if job.token is None or (job.token[0], job.token[2]) != (run.attempt, run.process):
             detail = f"attempt {run.attempt} of {run.job_id} begins on {run.process}, and {job.token} holds the job"
             raise Violation("runs only what it holds", f"{detail}; {' '.join(job.history[-12:])}")

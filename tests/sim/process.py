@@ -195,6 +195,7 @@ class Process:
         self.is_paused = False
         woken, self._woken = self._woken, -1
         self.world.note("resume", self.name)
+        self.world.resumed[self.name] = self.world.now
         deferred, self._deferred = self._deferred, []
         for action in deferred:
             self.background(action)

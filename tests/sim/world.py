@@ -73,6 +73,8 @@ class World:
         self.hub = getcurrent()
         self.seen: Counter[str] = Counter()
         """Rare paths that were taken, by name."""
+        self.resumed: dict[str, int] = {}
+        """When each process that had stood still went on last."""
         self.steps = 0
         self.verbose: Callable[[str], None] | None = None
         self._heap: list[tuple[int, int, Event]] = []
