@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SAMPLE = "mainspring.cli.sample:app"
 USUAL_PORT = 9092
+_BEGUN_S = 10.0
 _LOOK_EVERY_S = 0.2
 
 
@@ -180,18 +181,27 @@ def _require_all(children: list[Child]) -> None:
 @contextmanager
 def _ends_told(settings: "Settings") -> Iterator[None]:
     """Says each end of a job, a line each, while the body runs."""
+    from confluent_kafka import KafkaException
+
     from mainspring.cli.events import end_line
     from mainspring.cli.job_watch import ENDS, follow_events
+    from mainspring.schemas import MainspringError
 
-    over = threading.Event()
+    over, begun = threading.Event(), threading.Event()
 
     def tell() -> None:
-        for event, _, _ in follow_events(settings, over.is_set):
-            if type(event).__name__ in ENDS:
-                say("jobs", end_line(event), cut=True)
+        while not over.is_set():
+            try:
+                for event, _, _ in follow_events(settings, over.is_set, begun.set):
+                    if type(event).__name__ in ENDS:
+                        say("jobs", end_line(event), cut=True)
+            except (KafkaException, MainspringError):
+                # A broker that has just started does not lead its partitions yet.
+                over.wait(_LOOK_EVERY_S)
 
     teller = threading.Thread(target=tell, name="mainspring-dev-jobs", daemon=True)
     teller.start()
+    begun.wait(_BEGUN_S)
     try:
         yield
     finally:

@@ -151,13 +151,19 @@ def _print_all(settings: "Settings", timeout_s: float | None, output: Output) ->
             stdout().print(event_line(event, partition, offset, with_job=True), soft_wrap=True)
 
 
-def follow_events(settings: "Settings", stopped: Callable[[], bool]) -> Iterator[tuple[Any, int, int]]:
-    """Every event from now on, with its partition and offset, until `stopped` says so."""
+def follow_events(
+    settings: "Settings", stopped: Callable[[], bool], begun: Callable[[], object] = bool
+) -> Iterator[tuple[Any, int, int]]:
+    """Every event from now on, with its partition and offset, until `stopped` says so.
+
+    `begun` is called once it is known from where on: what is written after that is not missed.
+    """
     from mainspring.schemas import JOB_EVENT_TYPES, UnreadableRecordError
 
     codec = settings.codec()
     with live_log(settings) as log:
         starts = {at: span.end for at, span in log.spans([log.topology.events]).items()}
+        begun()
         for _, partition, raw in log.follow(starts, stopped):
             try:
                 event = codec.decode(raw.value or b"")
