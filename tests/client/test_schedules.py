@@ -29,10 +29,10 @@ from mainspring.client import (
     VersionConflictError,
     ViewUnavailableError,
 )
-from mainspring.client.schedules.info import utc
 from mainspring.jobs import JobPriority
 from mainspring.jobs.options import JobOptions
 from mainspring.schemas import OccurrenceFired, OccurrencesSkipped, ScheduleDeleted, ScheduleUpdated
+from mainspring.schemas.epoch import to_datetime
 from mainspring.schemas.schedule_events import InstanceEnded, ScheduleCommandRejected
 from tests.client.cluster import executed, gates, projecting, running_cluster, tick
 from tests.support.waiting import eventually
@@ -230,7 +230,7 @@ def test_a_backfill_over_times_that_were_fired_runs_nothing_twice(client: Client
 
     # then
     ids = [event.job_id for event in fired(client, schedule_id)]
-    times = [utc(event.nominal_ms) for event in fired(client, schedule_id)]
+    times = [to_datetime(event.nominal_ms) for event in fired(client, schedule_id)]
     assert ids[: len(planned)] == planned
     assert sum(since <= at <= to for at in times) == accepted.count == 16
     assert {job_id: executed.get(job_id) for job_id in ids} == dict.fromkeys(ids, 1)

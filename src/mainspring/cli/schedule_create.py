@@ -58,10 +58,9 @@ def create(
 
     --cron, --every and --exclude may be repeated; `schedule preview` shows when it would fire.
     """
-    timing = when.timing_of(
-        cron,
-        every,
-        created_ms=time.time_ns() // 1_000_000,
+    asked = when.TimingOptions(
+        crons=cron,
+        everies=every,
         excludes=exclude,
         zone=tz,
         seconds=seconds,
@@ -72,6 +71,7 @@ def create(
         gap=gap,
         fold=fold,
     )
+    timing = asked.timing(time.time_ns() // 1_000_000)
     options = terms.terms_of(queue, priority, tenant, tag, timeout, retries, retry_delay, retry_max_delay, max_lost)
     policies = terms.policies_of(
         overlap, buffer_max, catch_up, catch_up_window, max_runs, pause_on_failure, description

@@ -53,12 +53,11 @@ def preview(
     """
     from mainspring.processors.core.timing import Timing
     from mainspring.processors.core.timing import preview as next_times
+    from mainspring.schemas.epoch import to_epoch_ms
 
-    after_ms = time.time_ns() // 1_000_000 if after is None else options.epoch_ms(after)
-    timing = options.timing_of(
-        cron,
-        every,
-        created_ms=None,
+    asked = options.TimingOptions(
+        crons=cron,
+        everies=every,
         excludes=exclude,
         zone=tz,
         seconds=seconds,
@@ -69,6 +68,8 @@ def preview(
         gap=gap,
         fold=fold,
     )
+    after_ms = time.time_ns() // 1_000_000 if after is None else to_epoch_ms(after)
+    timing = asked.timing(None)
     rows = next_times(timing, schedule_id, after_ms, after_ms, count)
     if output is Output.JSON:
         print_json([_json(row) for row in rows])
@@ -82,7 +83,7 @@ def preview(
 
 
 def _json(row: "Preview") -> dict[str, Any]:
-    from mainspring.processors.core.timing import instant_text
+    from mainspring.schemas.epoch import instant_text
 
     return {
         "utc": row.utc,
@@ -95,7 +96,7 @@ def _json(row: "Preview") -> dict[str, Any]:
 
 def _cells(row: "Preview") -> dict[str, str]:
     """The cells of a row by the heads of their columns."""
-    from mainspring.processors.core.timing import instant_text
+    from mainspring.schemas.epoch import instant_text
 
     excluded = f"{row.excluded} excluded before" if row.excluded else ""
     remarks = "; ".join(remark for remark in (_MARKS.get(row.mark, ""), excluded) if remark)

@@ -1,6 +1,6 @@
 """The options that say when a schedule fires, and the definition they make together."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -13,7 +13,7 @@ from mainspring.cli.options import Duration, Instant, duration
 
 if TYPE_CHECKING:
     from mainspring.schemas.limits import Problem
-    from mainspring.schemas.schedule import CronRule, IntervalRule, ScheduleTiming
+    from mainspring.schemas.schedule import CronRule, ScheduleTiming
 
 __all__ = [
     "Anchor",
@@ -32,13 +32,10 @@ __all__ = [
     "Start",
     "TimeZone",
     "TimeZoneChange",
+    "TimingOptions",
     "absolute",
-    "changed_timing",
-    "epoch_ms",
-    "timing_of",
 ]
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MS: Final = timedelta(milliseconds=1)
 
 
@@ -102,98 +99,73 @@ GapOption = Annotated[GapName, typer.Option("--gap", help="Times of the day that
 FoldOption = Annotated[FoldName, typer.Option("--fold", help="Times of the day that come twice in autumn.")]
 
 
-def epoch_ms(instant: datetime) -> int:
-    """Epoch milliseconds UTC of an aware datetime."""
-    return (instant - _EPOCH) // _MS
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimingOptions:
+    """The options above as they were given; None: not given."""
 
+    crons: list[str] | None = None
+    everies: list[str] | None = None
+    excludes: list[str] | None = None
+    zone: str | None = None
+    seconds: bool = False
+    anchor: datetime | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+    jitter: timedelta | None = None
+    gap: GapName | None = None
+    fold: FoldName | None = None
 
-def timing_of(  # noqa: D417 - the others are the options above
-    crons: list[str] | None,
-    everies: list[str] | None,
-    *,
-    created_ms: int | None,
-    excludes: list[str] | None = None,
-    zone: str = "UTC",
-    seconds: bool = False,
-    anchor: datetime | None = None,
-    start: datetime | None = None,
-    end: datetime | None = None,
-    jitter: timedelta | None = None,
-    gap: GapName = GapName.END_OF_GAP,
-    fold: FoldName = FoldName.FIRST,
-) -> "ScheduleTiming":
-    """The definition that the options make, checked.
+    def timing(self, created_ms: int | None) -> "ScheduleTiming":
+        """The definition that they make, checked. Raises `CliError` that names the option.
 
-    Args:
-        created_ms: when it is created, in epoch milliseconds: it must fire after that. None: not known here.
+        `created_ms`: when it is created, in epoch milliseconds: it must fire after that. None: not known here.
+        """
+        from mainspring.schemas.schedule import ScheduleTiming
 
-    Raises `CliError` that names the option.
-    """
-    from mainspring.schemas.schedule import FoldRule, GapRule, ScheduleTiming
+        if not self.crons and not self.everies:
+            raise CliError(
+                "Nothing says when it fires.",
+                hint="Give --cron '30 2 * * MON-FRI' or --every 15m.",
+                code=ExitCode.USAGE,
+            )
+        return _checked(ScheduleTiming(**self._given()), created_ms)
 
-    if not crons and not everies:
-        raise CliError(
-            "Nothing says when it fires.", hint="Give --cron '30 2 * * MON-FRI' or --every 15m.", code=ExitCode.USAGE
+    def changed(self, timing: "ScheduleTiming", *, created_ms: int, now_ms: int) -> "ScheduleTiming":
+        """The definition with what was given in place of what it had, checked. Raises `CliError` that names the option.
+
+        Rules are replaced as a whole, and so are exclusions. `created_ms`: when the schedule was created; `now_ms`:
+        when it is changed, and it must fire after that; both in epoch milliseconds.
+        """
+        needs_rules = self.anchor is not None or (self.seconds and not self.excludes)
+        if needs_rules and not self.crons and not self.everies:
+            name = "--seconds" if self.anchor is None else "--anchor"
+            raise CliError(
+                f"{name} needs the rules that it is about.", hint="Give --cron or --every.", code=ExitCode.USAGE
+            )
+        given = self._given()
+        return _checked(replace(timing, **given), created_ms, now_ms) if given else timing
+
+    def _given(self) -> dict[str, Any]:
+        """The fields of the definition that were given."""
+        from mainspring.schemas.epoch import to_epoch_ms
+        from mainspring.schemas.schedule import CronRule, FoldRule, GapRule, IntervalRule
+
+        anchor_ms = None if self.anchor is None else to_epoch_ms(self.anchor)
+        rules: tuple[CronRule | IntervalRule, ...] = (
+            *_cron_rules(self.crons, seconds=self.seconds),
+            *(IntervalRule(every_ms=_every_ms(text), anchor_ms=anchor_ms) for text in self.everies or ()),
         )
-    timing = ScheduleTiming(
-        rules=_rules(crons, everies, anchor, seconds=seconds),
-        exclude=_exclusions(excludes, seconds=seconds),
-        timezone=zone,
-        start_ms=None if start is None else epoch_ms(start),
-        end_ms=None if end is None else epoch_ms(end),
-        jitter_ms=0 if jitter is None else jitter // _MS,
-        gap=GapRule[gap.name],
-        fold=FoldRule[fold.name],
-    )
-    return _checked(timing, created_ms)
-
-
-def changed_timing(  # noqa: D417 - the others are the options above
-    timing: "ScheduleTiming",
-    *,
-    created_ms: int,
-    now_ms: int,
-    crons: list[str] | None,
-    everies: list[str] | None,
-    excludes: list[str] | None,
-    zone: str | None,
-    seconds: bool,
-    anchor: datetime | None,
-    start: datetime | None,
-    end: datetime | None,
-    jitter: timedelta | None,
-    gap: GapName | None,
-    fold: FoldName | None,
-) -> "ScheduleTiming":
-    """The definition with what was given in place of what it had; rules are replaced as a whole, and so are exclusions.
-
-    Args:
-        timing: what it had.
-        created_ms: when the schedule was created, in epoch milliseconds.
-        now_ms: when it is changed, in epoch milliseconds: it must fire after that.
-
-    Raises `CliError` that names the option.
-    """
-    from mainspring.schemas.schedule import FoldRule, GapRule
-
-    given: dict[str, Any] = {}
-    if crons or everies:
-        given["rules"] = _rules(crons, everies, anchor, seconds=seconds)
-    elif anchor is not None or (seconds and not excludes):
-        name = "--seconds" if anchor is None else "--anchor"
-        raise CliError(f"{name} needs the rules that it is about.", hint="Give --cron or --every.", code=ExitCode.USAGE)
-    if excludes:
-        given["exclude"] = _exclusions(excludes, seconds=seconds)
-    plain = {
-        "timezone": zone,
-        "start_ms": None if start is None else epoch_ms(start),
-        "end_ms": None if end is None else epoch_ms(end),
-        "jitter_ms": None if jitter is None else jitter // _MS,
-        "gap": None if gap is None else GapRule[gap.name],
-        "fold": None if fold is None else FoldRule[fold.name],
-    }
-    given |= {name: value for name, value in plain.items() if value is not None}
-    return _checked(replace(timing, **given), created_ms, now_ms) if given else timing
+        fields = {
+            "rules": rules or None,
+            "exclude": _cron_rules(self.excludes, seconds=self.seconds) or None,
+            "timezone": self.zone,
+            "start_ms": None if self.start is None else to_epoch_ms(self.start),
+            "end_ms": None if self.end is None else to_epoch_ms(self.end),
+            "jitter_ms": None if self.jitter is None else self.jitter // _MS,
+            "gap": None if self.gap is None else GapRule[self.gap.name],
+            "fold": None if self.fold is None else FoldRule[self.fold.name],
+        }
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 def _checked(timing: "ScheduleTiming", created_ms: int | None, now_ms: int | None = None) -> "ScheduleTiming":
@@ -205,22 +177,10 @@ def _checked(timing: "ScheduleTiming", created_ms: int | None, now_ms: int | Non
     return timing
 
 
-def _rules(
-    crons: list[str] | None, everies: list[str] | None, anchor: datetime | None, *, seconds: bool
-) -> "tuple[CronRule | IntervalRule, ...]":
-    from mainspring.schemas.schedule import CronRule, IntervalRule
-
-    anchor_ms = None if anchor is None else epoch_ms(anchor)
-    return (
-        *(CronRule(expression=text, seconds=seconds) for text in crons or ()),
-        *(IntervalRule(every_ms=_every_ms(text), anchor_ms=anchor_ms) for text in everies or ()),
-    )
-
-
-def _exclusions(excludes: list[str] | None, *, seconds: bool) -> "tuple[CronRule | IntervalRule, ...]":
+def _cron_rules(expressions: list[str] | None, *, seconds: bool) -> "tuple[CronRule, ...]":
     from mainspring.schemas.schedule import CronRule
 
-    return tuple(CronRule(expression=text, seconds=seconds) for text in excludes or ())
+    return tuple(CronRule(expression=text, seconds=seconds) for text in expressions or ())
 
 
 def _every_ms(text: str) -> int:

@@ -19,6 +19,7 @@ from mainspring.cli.output import Column, Output, OutputOption, note, print_json
 from mainspring.cli.schedule_page import change_json, change_row, instant_json, instant_local
 
 if TYPE_CHECKING:
+    from mainspring.client import Client
     from mainspring.client.schedules import PlannedUpdate
     from mainspring.schemas.schedule import ScheduleTiming
 
@@ -95,6 +96,19 @@ def update(
     What runs keeps the version it was fired with. --cron and --every replace all rules, --exclude all exclusions.
     Exit code 4 when it is rejected, or somebody else has changed it meanwhile; 3 when there is none.
     """
+    asked = when.TimingOptions(
+        crons=cron,
+        everies=every,
+        excludes=exclude,
+        zone=tz,
+        seconds=seconds,
+        anchor=anchor,
+        start=start,
+        end=end,
+        jitter=jitter,
+        gap=gap,
+        fold=fold,
+    )
     settings = settings_of(ctx)
     arguments = terms.arguments_of(payload)
     options = terms.terms_of(queue, priority, tenant, tag, timeout, retries, retry_delay, retry_max_delay, max_lost)
@@ -106,37 +120,12 @@ def update(
     policies |= {"note": ""} if ClearName.NOTE in cleared else {}
     target = None if job is None else job_of(job, arguments, (app,) if app else (), settings.worker.app)
     with open_client(settings) as client:
-        # From the log, as the plan is: a view may be behind it, and what it shows must not be put back in force.
-        before = client.schedules.plan_update(schedule_id).before
-        present = before.definition.timing
-        timing = when.changed_timing(
-            _without(present, cleared),
-            created_ms=when.epoch_ms(before.created_at),
-            now_ms=time.time_ns() // 1_000_000,
-            crons=cron,
-            everies=every,
-            excludes=exclude,
-            zone=tz,
-            seconds=seconds,
-            anchor=anchor,
-            start=start,
-            end=end,
-            jitter=jitter,
-            gap=gap,
-            fold=fold,
-        )
-        plan = client.schedules.plan_update(
-            schedule_id,
-            when=None if timing == present else timing,
-            job=target,
-            args=arguments,
-            options=options,
-            **policies,
-        )
+        plan = _plan(client, schedule_id, asked, cleared, job=target, args=arguments, options=options, **policies)
         if dry_run or not plan.changes:
             _show(plan, output)
             return
-        change = client.schedules.send_update(plan, expected_version=expect_version or before.version, reason=reason)
+        version = expect_version or plan.before.version
+        change = client.schedules.send_update(plan, expected_version=version, reason=reason)
     if output is Output.JSON:
         print_json(
             _plan_json(plan) | {"version": plan.before.version + 1, "decided_at": instant_json(change.decided_at)}
@@ -144,6 +133,21 @@ def update(
     else:
         _print_changes(plan)
         note(f"[green]accepted[/]: version {plan.before.version + 1} is in force")
+
+
+def _plan(
+    client: "Client", schedule_id: str, asked: when.TimingOptions, cleared: list[ClearName], **changes: Any
+) -> "PlannedUpdate":
+    """What the update would change; `changes` are those beside the timing."""
+    from mainspring.schemas.epoch import to_epoch_ms
+
+    # From the log, as the plan is: a view may be behind it, and what it shows must not be put back in force.
+    before = client.schedules.plan_update(schedule_id).before
+    present = before.definition.timing
+    timing = asked.changed(
+        _without(present, cleared), created_ms=to_epoch_ms(before.created_at), now_ms=time.time_ns() // 1_000_000
+    )
+    return client.schedules.plan_update(schedule_id, when=None if timing == present else timing, **changes)
 
 
 def _without(timing: "ScheduleTiming", cleared: list[ClearName]) -> "ScheduleTiming":

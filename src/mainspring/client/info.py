@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from mainspring.client.progress import Progress
 from mainspring.jobs.policy import RetryPolicy
 from mainspring.schemas.common import AttemptError, JobStatus, Priority
+from mainspring.schemas.epoch import to_datetime, to_epoch_ms
 from mainspring.schemas.events import JobCancelled, JobCompleted, JobFailed, JobTimedOut
 from mainspring.schemas.job import JobSpec
 
@@ -22,14 +23,14 @@ _RETRY = ("max_retries", "retry_base_delay_ms", "retry_max_delay_ms", "retry_jit
 
 def aware(instant_ms: int | None) -> datetime | None:
     """An instant on the wire (epoch milliseconds) as an aware datetime in UTC."""
-    return None if instant_ms is None else _instant(instant_ms)
+    return None if instant_ms is None else to_datetime(instant_ms)
 
 
 def epoch_ms(instant: datetime) -> int:
     """An aware datetime as it is on the wire. Raises ValueError for one without a time zone."""
     if instant.utcoffset() is None:
         raise ValueError(f"{instant.isoformat()} has no time zone; say which, for example datetime.now(UTC)")
-    return (instant - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    return to_epoch_ms(instant)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +86,8 @@ class JobInfo:
             revision=progress.revision,
             seq=progress.seq,
             attempts=progress.attempts,
-            run_at=_instant(progress.due_at_ms or submitted.due_at_ms),
-            submitted_at=_instant(submitted.decided_at_ms),
+            run_at=to_datetime(progress.due_at_ms or submitted.due_at_ms),
+            submitted_at=to_datetime(submitted.decided_at_ms),
             started_at=aware(progress.started_at_ms),
             finished_at=aware(end.decided_at_ms) if end is not None else None,
             worker_id=progress.worker_id,
@@ -121,8 +122,8 @@ class JobInfo:
         return cls(
             **{name: getattr(detail, name) for name in (*same, *ends)},
             attempts=detail.attempt,
-            run_at=_instant(detail.due_at_ms),
-            submitted_at=_instant(detail.submitted_at_ms),
+            run_at=to_datetime(detail.due_at_ms),
+            submitted_at=to_datetime(detail.submitted_at_ms),
             started_at=aware(detail.started_at_ms),
             finished_at=aware(detail.finished_at_ms),
             timeout=_seconds(detail.timeout_ms),
@@ -170,10 +171,6 @@ def _ended_code(end: object) -> str | None:
     if isinstance(end, JobTimedOut):
         return JobStatus.TIMED_OUT.name
     return end.cancel_code if isinstance(end, JobCancelled) else None
-
-
-def _instant(instant_ms: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=instant_ms)
 
 
 def _seconds(duration_ms: int | None) -> float | None:

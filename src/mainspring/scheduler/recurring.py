@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from mainspring.client.errors import ScheduleNotFoundError
 from mainspring.client.schedules.core import ScheduleCore
-from mainspring.client.schedules.info import utc
 from mainspring.client.schedules.rules import Every
 from mainspring.client.schedules.values import duration_ms
 from mainspring.client.steps import Steps
@@ -15,6 +14,7 @@ from mainspring.jobs.ids import new_job_id
 from mainspring.jobs.spec import Submittable
 from mainspring.schemas import ScheduleEvent
 from mainspring.schemas.codes import FireOrigin
+from mainspring.schemas.epoch import to_datetime
 from mainspring.schemas.schedule import IntervalRule, Overlap
 from mainspring.schemas.schedule_events import (
     OccurrenceFired,
@@ -122,9 +122,9 @@ class Recurring:
             return
         match event:
             case OccurrenceFired(origin=FireOrigin.PLANNED):
-                schedule.advance(utc(event.nominal_ms))
+                schedule.advance(to_datetime(event.nominal_ms))
             case OccurrencesSkipped():
-                schedule.advance(utc(event.last_ms))
+                schedule.advance(to_datetime(event.last_ms))
             case ScheduleUpdated():
                 _update(schedule, event, self._created_ms[schedule_id])
             case SchedulePaused() | ScheduleCompleted():
@@ -154,4 +154,4 @@ def _update(schedule: RecurringSchedule, event: ScheduleUpdated, created_ms: int
     schedule.allow_overlap = event.spec.overlap is Overlap.ALLOW_ALL
     following = Timing(timing, schedule.schedule_id, created_ms).next_after(event.decided_at_ms)
     if following is not None:
-        schedule.next_run = utc(following.nominal_ms)
+        schedule.next_run = to_datetime(following.nominal_ms)

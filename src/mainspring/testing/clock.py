@@ -1,17 +1,17 @@
 """Virtual time: it stands still until a test moves it."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from mainspring.jobs.durations import parse_duration
 from mainspring.processors.core import Now
+from mainspring.schemas.epoch import EPOCH, to_epoch_ms
 
 __all__ = ["Duration", "VirtualClock", "microseconds"]
 
 Duration = str | float | timedelta
 """`"2h"`, `"1h30m"`, `"250ms"`; seconds as a number; or a timedelta."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _US: Final = timedelta(microseconds=1)
 _MONO_START_MS: Final = 1
 
@@ -34,7 +34,7 @@ class VirtualClock:
         if start.utcoffset() is None:
             raise ValueError(f"start must have a time zone, and {start.isoformat()} is naive; say which one")
         # Whole milliseconds, so that both clocks of the scheduler tick at the same moments.
-        self.start_us = (start - _EPOCH) // timedelta(milliseconds=1) * 1000
+        self.start_us = to_epoch_ms(start) * 1000
         self.now_us = self.start_us
 
     @property
@@ -55,7 +55,7 @@ class VirtualClock:
     @property
     def instant(self) -> datetime:
         """The present as an aware datetime in UTC."""
-        return _EPOCH + timedelta(microseconds=self.now_us)
+        return EPOCH + timedelta(microseconds=self.now_us)
 
     def at_wall_ms(self, wall_ms: int) -> int:
         """Epoch microseconds of a wall-clock time."""

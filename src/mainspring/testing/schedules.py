@@ -9,7 +9,7 @@ from mainspring.client.errors import ViewUnavailableError
 from mainspring.client.outcomes import rejected
 from mainspring.client.schedules.core import ScheduleCore, checked_id
 from mainspring.client.schedules.definition import Policies
-from mainspring.client.schedules.info import PlannedUpdate, ScheduleEntry, ScheduleInfo, utc
+from mainspring.client.schedules.info import PlannedUpdate, ScheduleEntry, ScheduleInfo
 from mainspring.client.schedules.rules import Timing
 from mainspring.client.steps import Steps
 from mainspring.client.watch import Start, Watch
@@ -18,6 +18,7 @@ from mainspring.jobs.options import JobOptions
 from mainspring.jobs.payload import PayloadCodec
 from mainspring.jobs.spec import Submittable
 from mainspring.schemas.commands import TriggerSchedule
+from mainspring.schemas.epoch import to_datetime
 from mainspring.schemas.records import ScheduleCommand, ScheduleEvent
 from mainspring.schemas.schedule_events import OccurrenceFired, ScheduleCommandRejected
 from mainspring.testing.operations import Operations
@@ -84,7 +85,7 @@ class VirtualScheduleCore(ScheduleCore):
         yield from ()
         events = self._operations.schedule_events(checked_id(schedule_id))
         found = (ScheduleEntry(0, offset, event) for offset, event in events)
-        return [entry for entry in found if since is None or utc(entry.event.decided_at_ms) >= since]
+        return [entry for entry in found if since is None or to_datetime(entry.event.decided_at_ms) >= since]
 
     def _about(self, kind: type[Any], reason: str, **fields: Any) -> Any:
         return self._operations.about_schedule(kind, reason, **fields)

@@ -8,7 +8,8 @@ from functools import cache
 from hashlib import sha256
 from zoneinfo import ZoneInfo
 
-from mainspring.processors.core.timing import Timing, instant_text, zone_names
+from mainspring.processors.core.timing import Timing, zone_names
+from mainspring.schemas.epoch import instant_text
 from mainspring.schemas.schedule import CronRule, FoldRule, GapRule, IntervalRule, ScheduleTiming
 
 MINUTE = timedelta(minutes=1)

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from mainspring.processors.core.timing import Timing, check_timing, instant_text
+from mainspring.processors.core.timing import Timing, check_timing
+from mainspring.schemas.epoch import instant_text
 from mainspring.schemas.schedule import GapRule
 from tests.core.timing.oracle import cron, every, ms, next_texts
 

@@ -22,7 +22,6 @@ from mainspring.client.schedules.info import (
     ScheduleEntry,
     ScheduleFilters,
     ScheduleInfo,
-    utc,
 )
 from mainspring.client.schedules.rules import Timing
 from mainspring.client.schedules.values import instant_ms
@@ -42,6 +41,7 @@ from mainspring.schemas.commands import (
     TriggerSchedule,
     UpdateSchedule,
 )
+from mainspring.schemas.epoch import to_datetime
 from mainspring.schemas.records import SCHEDULE_EVENT_TYPES, ScheduleCommand, ScheduleEvent
 from mainspring.schemas.schedule import ScheduleSpec
 from mainspring.schemas.schedule_events import BackfillAccepted, OccurrenceFired, ScheduleCreated
@@ -150,7 +150,7 @@ class ScheduleCore:
         return AcceptedBackfill(
             schedule_id=event.schedule_id,
             revision=event.revision,
-            decided_at=utc(event.decided_at_ms),
+            decided_at=to_datetime(event.decided_at_ms),
             command_id=event.command_id,
             count=event.count,
         )
@@ -278,4 +278,6 @@ def checked_id(schedule_id: str) -> str:
 
 
 def _change(event: ScheduleEvent) -> AcceptedChange:
-    return AcceptedChange(schedule_id=event.schedule_id, revision=event.revision, decided_at=utc(event.decided_at_ms))
+    return AcceptedChange(
+        schedule_id=event.schedule_id, revision=event.revision, decided_at=to_datetime(event.decided_at_ms)
+    )

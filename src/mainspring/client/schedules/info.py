@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
+from mainspring.client.info import aware
 from mainspring.client.schedules.definition import Change
+from mainspring.schemas.epoch import to_datetime
 from mainspring.schemas.records import ScheduleEvent
 from mainspring.schemas.schedule import ScheduleSpec, ScheduleStatus
 from mainspring.schemas.schedule_events import ScheduleCreated, ScheduleUpdated
@@ -22,17 +24,7 @@ __all__ = [
     "ScheduleEntry",
     "ScheduleFilters",
     "ScheduleInfo",
-    "utc",
 ]
-
-
-def utc(instant_ms: int) -> datetime:
-    """Epoch milliseconds as an aware datetime."""
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=instant_ms)
-
-
-def _maybe(instant_ms: int | None) -> datetime | None:
-    return None if instant_ms is None else utc(instant_ms)
 
 
 def _timing(spec: ScheduleSpec, created_at: datetime) -> "Timing":
@@ -90,7 +82,7 @@ class ScheduleInfo:
         while at is not None and len(found) < count:
             found.append(at)
             following = clock.next_after(round(at.timestamp() * 1000))
-            at = None if following is None else utc(following.nominal_ms)
+            at = None if following is None else to_datetime(following.nominal_ms)
         return tuple(found)
 
     @classmethod
@@ -115,16 +107,16 @@ class ScheduleInfo:
             version=detail.version,
             revision=detail.revision,
             definition=detail.definition,
-            next_run=_maybe(detail.next_nominal_ms),
-            created_at=utc(detail.created_at_ms),
-            updated_at=utc(detail.updated_at_ms),
+            next_run=aware(detail.next_nominal_ms),
+            created_at=to_datetime(detail.created_at_ms),
+            updated_at=to_datetime(detail.updated_at_ms),
             runs=detail.runs,
             fired=detail.fired,
             skipped=detail.skipped,
             failed=detail.failed,
             running=tuple(instance.job_id for instance in detail.active),
             backfills=tuple(backfill.command_id for backfill in detail.backfills),
-            last_run=_maybe(detail.last_nominal_ms),
+            last_run=aware(detail.last_nominal_ms),
             last_job_id=detail.last_job_id,
             last_outcome=detail.last_outcome,
             pause_code=detail.pause_code,
@@ -134,7 +126,7 @@ class ScheduleInfo:
 
     @classmethod
     def _of_state(cls, state: "ScheduleState", spec: ScheduleSpec) -> "ScheduleInfo":
-        created_at = utc(state.created_at_ms)
+        created_at = to_datetime(state.created_at_ms)
         following = None
         if state.status is ScheduleStatus.ACTIVE:
             following = _timing(spec, created_at).next_after(state.cursor_ms)
@@ -144,16 +136,16 @@ class ScheduleInfo:
             version=state.version,
             revision=state.revision,
             definition=spec,
-            next_run=None if following is None else utc(following.nominal_ms),
+            next_run=None if following is None else to_datetime(following.nominal_ms),
             created_at=created_at,
-            updated_at=utc(state.updated_at_ms),
+            updated_at=to_datetime(state.updated_at_ms),
             runs=state.runs,
             fired=state.fired,
             skipped=state.skipped,
             failed=state.failed,
             running=tuple(instance.job_id for instance in state.active),
             backfills=tuple(backfill.command_id for backfill in state.backfills),
-            last_run=_maybe(state.last_nominal_ms),
+            last_run=aware(state.last_nominal_ms),
             last_job_id=state.last_job_id,
             last_outcome=state.last_outcome,
             pause_code=state.pause_code,
@@ -220,7 +212,7 @@ class PlannedUpdate:
         at_ms = round(after.timestamp() * 1000)
         while len(found) < count and (following := clock.next_after(at_ms)) is not None:
             at_ms = following.nominal_ms
-            found.append(utc(at_ms))
+            found.append(to_datetime(at_ms))
         return tuple(found)
 
 

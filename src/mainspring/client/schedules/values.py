@@ -1,19 +1,19 @@
 """Durations, instants and names as users give them, as they are on the wire."""
 
 import math
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from mainspring.client.errors import InvalidScheduleError
 from mainspring.jobs.durations import parse_duration
 from mainspring.schemas.codes import RejectCode
+from mainspring.schemas.epoch import to_epoch_ms
 from mainspring.schemas.named import NamedInt
 
 __all__ = ["duration_ms", "instant_ms", "named", "refuse"]
 
 N = TypeVar("N", bound=NamedInt)
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 
 
@@ -49,7 +49,7 @@ def instant_ms(field: str, value: datetime) -> int:
         raise refuse(field, f"must be a datetime with a time zone, not {value!r}")
     if value.utcoffset() is None:
         raise refuse(field, f"must have a time zone, and {value.isoformat()} has none: say which, as in tzinfo=UTC")
-    return (value - _EPOCH) // _MS
+    return to_epoch_ms(value)
 
 
 def named(kind: type[N], field: str, value: N | str) -> N:

@@ -9,9 +9,10 @@ from mainspring.log.verify.inputs import InputIndex
 from mainspring.processors.core.errors import CoreError
 from mainspring.processors.core.schedule.ahead import OpenTimes, open_times, rewind_to_ms
 from mainspring.processors.core.schedule.evolve import evolve_schedule
-from mainspring.processors.core.timing import Timing, instant_text, occurrence_id, tzdata_version
+from mainspring.processors.core.timing import Timing, occurrence_id, tzdata_version
 from mainspring.schemas.codes import FireOrigin
 from mainspring.schemas.common import CauseSource
+from mainspring.schemas.epoch import instant_text
 from mainspring.schemas.records import ScheduleEvent
 from mainspring.schemas.schedule import ScheduleSpec, ScheduleStatus
 from mainspring.schemas.schedule_events import (

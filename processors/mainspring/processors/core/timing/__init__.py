@@ -3,7 +3,7 @@
 from mainspring.processors.core.timing.checks import check_timing
 from mainspring.processors.core.timing.errors import CronError
 from mainspring.processors.core.timing.preview import Preview, PreviewMark, preview
-from mainspring.processors.core.timing.timing import Occurrence, Occurrences, Timing, instant_text, occurrence_id
+from mainspring.processors.core.timing.timing import Occurrence, Occurrences, Timing, occurrence_id
 from mainspring.processors.core.timing.zones import UnknownZoneError, tzdata_version, zone_names
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "Timing",
     "UnknownZoneError",
     "check_timing",
-    "instant_text",
     "occurrence_id",
     "preview",
     "tzdata_version",

@@ -1,17 +1,15 @@
 """The next occurrences as people check them: in UTC and by the local clock, with what a clock change did to them."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import timedelta, timezone
 from enum import StrEnum
-from typing import Final
 
 from mainspring.processors.core.timing.plan import Plan, plan_of
-from mainspring.processors.core.timing.timing import Timing, instant_text
+from mainspring.processors.core.timing.timing import Timing
+from mainspring.schemas.epoch import instant_text, to_datetime
 from mainspring.schemas.schedule import ScheduleTiming
 
 __all__ = ["Preview", "PreviewMark", "preview"]
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class PreviewMark(StrEnum):
@@ -75,5 +73,5 @@ def _mark(plan: Plan, nominal_ms: int) -> PreviewMark:
 
 def _local(plan: Plan, nominal_ms: int) -> str:
     offset = timezone(timedelta(seconds=plan.zone.offset_s(nominal_ms // 1_000)))
-    instant = (_EPOCH + timedelta(milliseconds=nominal_ms)).astimezone(offset)
+    instant = to_datetime(nominal_ms).astimezone(offset)
     return instant.isoformat(timespec="milliseconds" if nominal_ms % 1_000 else "seconds")

@@ -1,17 +1,14 @@
 """When a schedule fires: its occurrences, each with its nominal instant and the instant it is fired at."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from typing import Final
 
 from mainspring.processors.core.timing.plan import Plan, plan_of
 from mainspring.processors.core.timing.words import describe
+from mainspring.schemas.epoch import instant_text
 from mainspring.schemas.schedule import ScheduleTiming
 
-__all__ = ["Occurrence", "Occurrences", "Timing", "instant_text", "occurrence_id"]
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+__all__ = ["Occurrence", "Occurrences", "Timing", "occurrence_id"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +91,6 @@ class Timing:
 def occurrence_id(schedule_id: str, nominal_ms: int) -> str:
     """The id of the job that an occurrence fires: `backup@2026-12-24T01:30:00Z`, with milliseconds if there are any."""
     return f"{schedule_id}@{instant_text(nominal_ms)}"
-
-
-def instant_text(instant_ms: int) -> str:
-    """An instant in ISO 8601, UTC, with milliseconds only where there are any."""
-    text = (_EPOCH + timedelta(milliseconds=instant_ms)).replace(tzinfo=None)
-    return text.isoformat(timespec="milliseconds" if instant_ms % 1_000 else "seconds") + "Z"
 
 
 def _spread(schedule_id: str, nominal_ms: int, room_ms: int) -> int:

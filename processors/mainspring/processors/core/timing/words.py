@@ -1,17 +1,16 @@
 """A definition in words."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from mainspring.processors.core.timing.cron import Cron, compile_cron
 from mainspring.processors.core.timing.daywords import day_words, month_words
 from mainspring.processors.core.timing.lists import joined, listed, values_of
+from mainspring.schemas.epoch import instant_text
 from mainspring.schemas.schedule import CronRule, IntervalRule, ScheduleTiming
 
 __all__ = ["describe", "duration_words"]
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS: Final = (("week", 604_800_000), ("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000))
 _HOUR_MINUTES, _DAY_HOURS = 60, 24
 # More times of the day than these are told by their fields.
@@ -120,8 +119,7 @@ def duration_words(duration_ms: int) -> str:
 
 
 def _instant(instant_ms: int) -> str:
-    text = (_EPOCH + timedelta(milliseconds=instant_ms)).replace(tzinfo=None)
-    return text.isoformat(sep=" ", timespec="milliseconds" if instant_ms % 1_000 else "seconds") + "Z"
+    return instant_text(instant_ms, " ")
 
 
 def _lower(text: str) -> str:

@@ -17,13 +17,14 @@ from zoneinfo import ZoneInfo
 
 import tzdata
 
+from mainspring.schemas.epoch import EPOCH
+
 __all__ = ["DAY_S", "END_S", "Segment", "UnknownZoneError", "Zone", "tzdata_version", "zone_named", "zone_names"]
 
 DAY_S: Final = 86_400
 END_S: Final = 253_370_764_800
 """Begin of the year 9999, UTC: nothing fires from here on, so that every local time is one that a datetime can hold."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # Offsets change at most once in this: the tests compare with every change in the database.
 _PROBE_S: Final = 2 * DAY_S
 # Beyond both ends of a year, for changes at its turn: no clock was ever moved by more than a day.
@@ -93,13 +94,13 @@ class Zone:
         """Local minus UTC at an instant."""
         if self._fixed_s is not None:
             return self._fixed_s
-        offset = (_EPOCH + timedelta(seconds=utc_s)).astimezone(self._info).utcoffset()
+        offset = (EPOCH + timedelta(seconds=utc_s)).astimezone(self._info).utcoffset()
         assert offset is not None, "a zone of the tz database has an offset at any time"
         return _seconds(offset)
 
     def segment_at(self, utc_s: int) -> Segment:
         """The stretch that an instant from 1970 to END_S lies in."""
-        year = (_EPOCH + timedelta(seconds=utc_s)).year
+        year = (EPOCH + timedelta(seconds=utc_s)).year
         table = self._years.get(year)
         if table is None:
             if len(self._years) >= _YEARS_KEPT:
@@ -174,7 +175,7 @@ def tzdata_version() -> str:
 
 
 def _year_start_s(year: int) -> int:
-    return _seconds(datetime(year, 1, 1, tzinfo=UTC) - _EPOCH)
+    return _seconds(datetime(year, 1, 1, tzinfo=UTC) - EPOCH)
 
 
 def _seconds(delta: timedelta) -> int:
