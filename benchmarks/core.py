@@ -20,51 +20,21 @@ from mainspring.processors.core import (
     Rules,
     SchedulingStrategy,
 )
+from mainspring.processors.core.memory import RowsInMemory
 from mainspring.schemas.attempts import AttemptClaimed, AttemptHeartbeat, AttemptSucceeded
 from mainspring.schemas.commands import SubmitJob
 from mainspring.schemas.common import Cause, CauseSource, HeldAttempt, Priority
 from mainspring.schemas.job import JobSpec
-from mainspring.schemas.tables import JobState
 
 BATCH = 1_000
 START = Now(1_767_268_800_000, 0)
-
-
-class MemoryRows:
-    """Rows in two dictionaries."""
-
-    def __init__(self) -> None:
-        self.states: dict[str, JobState] = {}
-        self.specs: dict[str, JobSpec] = {}
-
-    def state(self, job_id: str) -> JobState | None:
-        """The row."""
-        return self.states.get(job_id)
-
-    def spec(self, job_id: str) -> JobSpec | None:
-        """The row."""
-        return self.specs.get(job_id)
-
-    def put_state(self, job_id: str, state: JobState | None) -> None:
-        """Replaces or deletes the row."""
-        if state is None:
-            del self.states[job_id]
-        else:
-            self.states[job_id] = state
-
-    def put_spec(self, job_id: str, spec: JobSpec | None) -> None:
-        """Replaces or deletes the row."""
-        if spec is None:
-            del self.specs[job_id]
-        else:
-            self.specs[job_id] = spec
 
 
 class Bench:
     """One partition that is fed batch by batch; each phase keeps its own CPU time."""
 
     def __init__(self, strategy: SchedulingStrategy, jobs: int) -> None:
-        self.rows = MemoryRows()
+        self.rows = RowsInMemory()
         rules = Rules(
             queues={"default": QueueRules(strategy=strategy)}, window_start=4096, history_max_count=12 * (jobs + 1)
         )

@@ -20,7 +20,7 @@ from pathlib import Path
 from time import perf_counter, process_time, thread_time
 from typing import Any
 
-from scheduler import Message
+from scheduler import Message, report
 
 from mainspring.processors.core import Now, QueueOrder, QueueRules, Rules
 from mainspring.processors.core.index.entries import COUNTS_KEY, WAITING_PREFIX, encode_counts
@@ -141,17 +141,12 @@ def answers(sent: Sequence[tuple[str, bytes]], partitions: int, now_ms: int) -> 
         if isinstance(record, WorkOffered):
             offered.append(record.job_id)
             answer = AttemptClaimed(job_id=record.job_id, attempt=record.attempt, free_slot=True, **who)
-            reports.append(_report(answer, partitions))
+            reports.append(report(answer, partitions))
         elif isinstance(record, StartConfirmed):
             for start in record.starts:
                 done = AttemptSucceeded(job_id=start.job_id, attempt=start.attempt, started_at_ms=now_ms, **who)
-                reports.append(_report(done, partitions))
+                reports.append(report(done, partitions))
     return reports, offered
-
-
-def _report(record: Any, partitions: int) -> Input:
-    key = record.job_id.encode()
-    return key, CODEC.encode(record), partition_for(key, partitions)
 
 
 def resident_mib() -> float:

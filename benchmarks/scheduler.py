@@ -182,15 +182,16 @@ def answer(sent: list[tuple[str, bytes, bytes, int]], partitions: int) -> list[t
         record = CODEC.decode(value)
         if isinstance(record, WorkOffered):
             claim = AttemptClaimed(job_id=record.job_id, attempt=record.attempt, free_slot=True, **who)
-            reports.append(_report(claim, partitions))
+            reports.append(report(claim, partitions))
         elif isinstance(record, StartConfirmed):
             for start in record.starts:
                 done = AttemptSucceeded(job_id=start.job_id, attempt=start.attempt, started_at_ms=NOW_MS, **who)
-                reports.append(_report(done, partitions))
+                reports.append(report(done, partitions))
     return reports
 
 
-def _report(record: Any, partitions: int) -> tuple[bytes, bytes, int]:
+def report(record: Any, partitions: int) -> tuple[bytes, bytes, int]:
+    """What a worker writes to `attempts`: key, value, partition."""
     key = record.job_id.encode()
     return key, CODEC.encode(record), partition_for(key, partitions)
 

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from mainspring.processors.core import Now, Output, PartitionCore, Rules, in_flight_in
 from mainspring.processors.core.explain import WhyNot
+from mainspring.processors.core.memory import RowsInMemory
 from mainspring.schemas.attempts import (
     AttemptCancelled,
     AttemptClaimed,
@@ -33,32 +34,6 @@ NOON = 1_767_268_800_000
 START_MONO = 5_000_000
 
 
-class MemoryRows:
-    """The tables of a partition as two dictionaries."""
-
-    def __init__(self) -> None:
-        self.states: dict[str, JobState] = {}
-        self.specs: dict[str, JobSpec] = {}
-
-    def state(self, job_id: str) -> JobState | None:
-        return self.states.get(job_id)
-
-    def spec(self, job_id: str) -> JobSpec | None:
-        return self.specs.get(job_id)
-
-    def put_state(self, job_id: str, state: JobState | None) -> None:
-        if state is None:
-            self.states.pop(job_id, None)
-        else:
-            self.states[job_id] = state
-
-    def put_spec(self, job_id: str, spec: JobSpec | None) -> None:
-        if spec is None:
-            self.specs.pop(job_id, None)
-        else:
-            self.specs[job_id] = spec
-
-
 @dataclass
 class Partition:
     """A partition under test. Every verb applies one input and collects what came out of it in `last`."""
@@ -66,7 +41,7 @@ class Partition:
     rules: Rules = field(default_factory=Rules)
     seed: int = 7
     now: Now = field(default_factory=lambda: Now(NOON, START_MONO))
-    rows: MemoryRows = field(default_factory=MemoryRows)
+    rows: RowsInMemory = field(default_factory=RowsInMemory)
     last: Output = field(default_factory=Output)
     events: list[JobEvent] = field(default_factory=list)
     offers: list[WorkOffered] = field(default_factory=list)

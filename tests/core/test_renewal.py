@@ -1,10 +1,11 @@
 """Offers that nobody answers are made again elsewhere, and counted once."""
 
 from mainspring.processors.core import QueueRules, Rules
+from mainspring.processors.core.memory import RowsInMemory
 from mainspring.schemas.codes import ClaimRefusal
 from mainspring.schemas.events import JobStarted
 from mainspring.schemas.signals import ClaimRefused
-from tests.core.spec import NOON, START_MONO, MemoryRows, Partition
+from tests.core.spec import NOON, START_MONO, Partition
 
 
 def test_an_offer_is_renewed_after_one_second_then_after_twice_as_long_up_to_a_minute() -> None:
@@ -53,7 +54,7 @@ def test_a_new_owner_renews_when_the_old_one_would_have() -> None:
 
 
 def test_a_queue_that_is_no_longer_declared_is_not_offered_and_back_when_it_is() -> None:
-    rows = MemoryRows()
+    rows = RowsInMemory()
     both = Rules(queues={"default": QueueRules(), "old": QueueRules()})
     Partition(both, rows=rows).submit("offered", queue="old").dispatch().submit("ready", queue="old")
     without = Partition(rows=rows).later(5000).dispatch().later(60_000).dispatch()

@@ -36,11 +36,13 @@ from mainspring.schemas.job import JobSpec
 
 __all__ = [
     "Problem",
+    "check_class",
     "check_command",
     "check_delay_ms",
     "check_id",
     "check_instant_ms",
     "check_name",
+    "check_number",
     "check_payload",
     "check_progress",
     "check_queue",
@@ -51,6 +53,7 @@ __all__ = [
     "check_timeout_ms",
     "clip",
     "clip_bytes",
+    "invalid",
 ]
 
 _QUEUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9])?")
@@ -65,7 +68,8 @@ class Problem:
     message: str
 
 
-def _invalid(field: str, message: str) -> Problem:
+def invalid(field: str, message: str) -> Problem:
+    """The problem of a field that cannot be meant like this; `message` goes on behind the name of the field."""
     return Problem(code=RejectCode.INVALID_FIELD, field=field, message=f"{field} {message}")
 
 
@@ -77,23 +81,23 @@ def check_text(text: object, field: str, max_chars: int, *, empty: bool = False)
     Nothing is normalised: text in NFC and in NFD are two different texts.
     """
     if not isinstance(text, str):
-        return _invalid(field, f"must be a string, not {type(text).__name__}")
+        return invalid(field, f"must be a string, not {type(text).__name__}")
     if not text:
-        return None if empty else _invalid(field, f"must have 1 to {max_chars} characters, and is empty")
+        return None if empty else invalid(field, f"must have 1 to {max_chars} characters, and is empty")
     if len(text) > max_chars:
-        return _invalid(field, f"must have at most {max_chars} characters, and has {len(text)}")
+        return invalid(field, f"must have at most {max_chars} characters, and has {len(text)}")
     if text.isprintable():
         return None
     index = next(index for index, char in enumerate(text) if not char.isprintable())
     what = "lone surrogate" if unicodedata.category(text[index]) == "Cs" else "character that is not printable"
-    return _invalid(field, f"has a {what} (U+{ord(text[index]):04X}) at index {index}")
+    return invalid(field, f"has a {what} (U+{ord(text[index]):04X}) at index {index}")
 
 
 def check_id(text: object, field: str = "job_id", *, derived: bool = False) -> Problem | None:
     """Checks an id: 1 to 255 printable characters. `@` is kept for the jobs that schedules fire (`derived`)."""
     problem = check_text(text, field, ID_MAX_CHARS)
     if problem is None and isinstance(text, str) and "@" in text and not derived:
-        return _invalid(field, "must not contain '@', which is reserved for jobs fired by schedules")
+        return invalid(field, "must not contain '@', which is reserved for jobs fired by schedules")
     return problem
 
 
@@ -109,7 +113,7 @@ def check_queue(text: object, field: str = "queue") -> Problem | None:
     """
     problem = check_text(text, field, QUEUE_MAX_CHARS)
     if problem is None and isinstance(text, str) and not _QUEUE.fullmatch(text):
-        return _invalid(
+        return invalid(
             field, f"must be ASCII letters, digits, '-' and '_' with a letter or digit at both ends, not {text!r}"
         )
     return problem
@@ -118,55 +122,57 @@ def check_queue(text: object, field: str = "queue") -> Problem | None:
 def check_tags(tags: object, field: str = "tags") -> Problem | None:
     """Checks tags: a tuple of at most 32, all different, each 1 to 128 printable characters."""
     if type(tags) is not tuple:
-        return _invalid(field, f"must be a tuple, not {type(tags).__name__}")
+        return invalid(field, f"must be a tuple, not {type(tags).__name__}")
     seen: set[object] = set()
     for index, tag in enumerate(tags):
         if index >= TAGS_MAX:
-            return _invalid(field, f"must be at most {TAGS_MAX}")
+            return invalid(field, f"must be at most {TAGS_MAX}")
         problem = check_text(tag, f"{field}[{index}]", TAG_MAX_CHARS)
         if problem is not None:
             return problem
         if tag in seen:
-            return _invalid(f"{field}[{index}]", f"repeats the tag {tag!r}")
+            return invalid(f"{field}[{index}]", f"repeats the tag {tag!r}")
         seen.add(tag)
     return None
 
 
-def _check_class(value: object, field: str, kind: type[object]) -> Problem | None:
+def check_class(value: object, field: str, kind: type[object]) -> Problem | None:
+    """Checks that a value is of exactly this class: a bool is no number."""
     if type(value) is kind:
         return None
-    return _invalid(field, f"must be of type {kind.__name__}, not {type(value).__name__}")
+    return invalid(field, f"must be of type {kind.__name__}, not {type(value).__name__}")
 
 
-def _check_number(value: object, field: str, maximum: int, unit: str = " ms") -> Problem | None:
+def check_number(value: object, field: str, minimum: int, maximum: int, unit: str = "") -> Problem | None:
+    """Checks a whole number; `unit` stands behind the bounds in the message."""
     if type(value) is not int:
-        return _invalid(field, f"must be a whole number, not {value!r}")
-    if not 0 <= value <= maximum:
-        return _invalid(field, f"must be from 0 to {maximum}{unit}, and is {value}")
+        return invalid(field, f"must be a whole number, not {value!r}")
+    if not minimum <= value <= maximum:
+        return invalid(field, f"must be from {minimum} to {maximum}{unit}, and is {value}")
     return None
 
 
 def check_instant_ms(value: object, field: str = "run_at_ms") -> Problem | None:
     """Checks an instant in epoch milliseconds UTC: from 1970 (the past means now) to the end of the year 9999."""
-    return _check_number(value, field, INSTANT_MAX_MS)
+    return check_number(value, field, 0, INSTANT_MAX_MS, " ms")
 
 
 def check_delay_ms(value: object, field: str = "delay_ms") -> Problem | None:
     """Checks a delay: 0 to ten years, in milliseconds."""
-    return _check_number(value, field, DELAY_MAX_MS)
+    return check_number(value, field, 0, DELAY_MAX_MS, " ms")
 
 
 def check_timeout_ms(value: object, field: str = "timeout_ms") -> Problem | None:
     """Checks the time-out of an attempt: 1 ms (0 could only ever time out) to a year."""
     if value == 0 and not isinstance(value, bool):
-        return _invalid(field, "must be at least 1 ms; leave it out for no time-out")
-    return _check_number(value, field, TIMEOUT_MAX_MS)
+        return invalid(field, "must be at least 1 ms; leave it out for no time-out")
+    return check_number(value, field, 0, TIMEOUT_MAX_MS, " ms")
 
 
 def check_payload(payload: object, field: str = "payload") -> Problem | None:
     """Checks an encoded payload: at most 512 KiB."""
     if type(payload) is not bytes:
-        return _invalid(field, f"must be bytes, not {type(payload).__name__}")
+        return invalid(field, f"must be bytes, not {type(payload).__name__}")
     if len(payload) > PAYLOAD_MAX_BYTES:
         size = f"{len(payload)} bytes, more than {PAYLOAD_MAX_BYTES}"
         message = f"{field} has {size}; put the data elsewhere and its address here"
@@ -177,14 +183,14 @@ def check_payload(payload: object, field: str = "payload") -> Problem | None:
 def check_result(result: bytes | None, field: str = "result") -> Problem | None:
     """Checks an encoded result: at most 256 KiB."""
     if result is not None and len(result) > RESULT_MAX_BYTES:
-        return _invalid(field, f"has {len(result)} bytes, more than {RESULT_MAX_BYTES}")
+        return invalid(field, f"has {len(result)} bytes, more than {RESULT_MAX_BYTES}")
     return None
 
 
 def check_progress(value: object, field: str = "progress") -> Problem | None:
     """Checks a progress: a finite number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
-        return _invalid(field, f"must be a number from 0 to 1, not {value!r}")
+        return invalid(field, f"must be a number from 0 to 1, not {value!r}")
     return None
 
 
@@ -205,9 +211,9 @@ def _check_thoroughly(spec: JobSpec, *, derived: bool) -> Problem | None:
         or check_text(spec.content_type, "content_type", CONTENT_TYPE_MAX_CHARS)
         or check_payload(spec.payload)
         or check_tags(spec.tags)
-        or _check_class(spec.priority, "priority", Priority)
-        or _check_class(spec.retry_jitter, "retry_jitter", bool)
-        or _check_class(spec.depends_on, "depends_on", tuple)
+        or check_class(spec.priority, "priority", Priority)
+        or check_class(spec.retry_jitter, "retry_jitter", bool)
+        or check_class(spec.depends_on, "depends_on", tuple)
         or _check_times(spec)
         or _check_retry(spec)
         or (None if spec.retry_of is None else check_id(spec.retry_of, "retry_of", derived=True))
@@ -260,7 +266,7 @@ def _is_queue(queue: str) -> bool:
 
 def _check_times(spec: JobSpec) -> Problem | None:
     if spec.run_at_ms is not None and spec.delay_ms is not None:
-        return _invalid("delay_ms", "and run_at_ms exclude each other: give one of them")
+        return invalid("delay_ms", "and run_at_ms exclude each other: give one of them")
     return (
         (None if spec.run_at_ms is None else check_instant_ms(spec.run_at_ms))
         or (None if spec.delay_ms is None else check_delay_ms(spec.delay_ms))
@@ -272,10 +278,10 @@ def _check_times(spec: JobSpec) -> Problem | None:
 
 def _check_retry(spec: JobSpec) -> Problem | None:
     return (
-        _check_number(spec.max_retries, "max_retries", RETRIES_MAX, "")
-        or _check_number(spec.retry_base_delay_ms, "retry_base_delay_ms", RETRY_DELAY_MAX_MS)
-        or _check_number(spec.retry_max_delay_ms, "retry_max_delay_ms", RETRY_DELAY_MAX_MS)
-        or _check_number(spec.max_lost, "max_lost", RETRIES_MAX, "")
+        check_number(spec.max_retries, "max_retries", 0, RETRIES_MAX)
+        or check_number(spec.retry_base_delay_ms, "retry_base_delay_ms", 0, RETRY_DELAY_MAX_MS, " ms")
+        or check_number(spec.retry_max_delay_ms, "retry_max_delay_ms", 0, RETRY_DELAY_MAX_MS, " ms")
+        or check_number(spec.max_lost, "max_lost", 0, RETRIES_MAX)
     )
 
 

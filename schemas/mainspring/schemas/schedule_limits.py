@@ -13,10 +13,17 @@ from mainspring.schemas.bounds import (
     SCHEDULE_ID_MAX_CHARS,
     SCHEDULE_NOTE_MAX_CHARS,
 )
-from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.commands import BackfillSchedule, CreateSchedule, PauseSchedule, UpdateSchedule
 from mainspring.schemas.job import JobSpec
-from mainspring.schemas.limits import Problem, check_instant_ms, check_spec, check_text
+from mainspring.schemas.limits import (
+    Problem,
+    check_class,
+    check_instant_ms,
+    check_number,
+    check_spec,
+    check_text,
+    invalid,
+)
 from mainspring.schemas.records import ScheduleCommand
 from mainspring.schemas.schedule import CatchUp, Overlap, ScheduleSpec, ScheduleTiming
 
@@ -34,7 +41,7 @@ def check_schedule_id(text: object, field: str = "schedule_id") -> Problem | Non
     """Checks the id of a schedule: 1 to 200 printable characters without `@`, which its jobs have in theirs."""
     problem = check_text(text, field, SCHEDULE_ID_MAX_CHARS)
     if problem is None and isinstance(text, str) and "@" in text:
-        return _invalid(field, "must not contain '@', which stands before the time in the ids of its jobs")
+        return invalid(field, "must not contain '@', which stands before the time in the ids of its jobs")
     return problem
 
 
@@ -43,14 +50,14 @@ def check_schedule_spec(spec: ScheduleSpec) -> Problem | None:
     return (
         check_schedule_id(spec.schedule_id)
         or check_text(spec.note, "note", SCHEDULE_NOTE_MAX_CHARS, empty=True)
-        or _check_class(spec.timing, "timing", ScheduleTiming)
-        or _check_class(spec.job, "job", JobSpec)
-        or _check_class(spec.overlap, "overlap", Overlap)
-        or _check_class(spec.catch_up, "catch_up", CatchUp)
-        or _check_class(spec.pause_on_failure, "pause_on_failure", bool)
-        or _check_number(spec.catch_up_window_ms, "catch_up_window_ms", 0, CATCH_UP_WINDOW_MAX_MS)
-        or _check_number(spec.buffer_max, "buffer_max", 1, BUFFER_MAX)
-        or (None if spec.max_runs is None else _check_number(spec.max_runs, "max_runs", 1, RUNS_MAX))
+        or check_class(spec.timing, "timing", ScheduleTiming)
+        or check_class(spec.job, "job", JobSpec)
+        or check_class(spec.overlap, "overlap", Overlap)
+        or check_class(spec.catch_up, "catch_up", CatchUp)
+        or check_class(spec.pause_on_failure, "pause_on_failure", bool)
+        or check_number(spec.catch_up_window_ms, "catch_up_window_ms", 0, CATCH_UP_WINDOW_MAX_MS)
+        or check_number(spec.buffer_max, "buffer_max", 1, BUFFER_MAX)
+        or (None if spec.max_runs is None else check_number(spec.max_runs, "max_runs", 1, RUNS_MAX))
         or _check_job(spec.job)
     )
 
@@ -80,37 +87,19 @@ def _check_range(command: BackfillSchedule) -> Problem | None:
     if problem is not None:
         return problem
     if command.from_ms > command.until_ms:
-        return _invalid("until_ms", f"must not be before from_ms, {command.from_ms}, and is {command.until_ms}")
+        return invalid("until_ms", f"must not be before from_ms, {command.from_ms}, and is {command.until_ms}")
     if command.until_ms - command.from_ms > BACKFILL_SPAN_MAX_MS:
         latest_ms = command.from_ms + BACKFILL_SPAN_MAX_MS
-        return _invalid("until_ms", f"must be at most ten years after from_ms, {latest_ms}; divide the range")
+        return invalid("until_ms", f"must be at most ten years after from_ms, {latest_ms}; divide the range")
     return None
 
 
 def _check_job(job: JobSpec) -> Problem | None:
     """The template: instances get their own id and time, and a fixed instant would be past for most of them."""
     if job.job_id:
-        return _invalid("job.job_id", f"must be empty, for every instance gets an id of its own, and is {job.job_id!r}")
+        return invalid("job.job_id", f"must be empty, for every instance gets an id of its own, and is {job.job_id!r}")
     for name in ("run_at_ms", "delay_ms", "deadline_ms", "start_deadline_ms", "schedule_id", "retry_of"):
         if getattr(job, name) is not None:
-            return _invalid(f"job.{name}", "must be left out: it would be the same for every instance")
+            return invalid(f"job.{name}", "must be left out: it would be the same for every instance")
     problem = check_spec(replace(job, job_id="template"))
     return None if problem is None else replace(problem, field=f"job.{problem.field}", message=f"job.{problem.message}")
-
-
-def _check_class(value: object, field: str, kind: type[object]) -> Problem | None:
-    if type(value) is kind:
-        return None
-    return _invalid(field, f"must be of type {kind.__name__}, not {type(value).__name__}")
-
-
-def _check_number(value: object, field: str, minimum: int, maximum: int) -> Problem | None:
-    if type(value) is not int:
-        return _invalid(field, f"must be a whole number, not {value!r}")
-    if not minimum <= value <= maximum:
-        return _invalid(field, f"must be from {minimum} to {maximum}, and is {value}")
-    return None
-
-
-def _invalid(field: str, message: str) -> Problem:
-    return Problem(code=RejectCode.INVALID_FIELD, field=field, message=f"{field} {message}")

@@ -7,53 +7,26 @@ from typing import Final
 from mainspring.client.progress import Progress
 from mainspring.processors.core import Offer, PartitionCore, Rules
 from mainspring.processors.core.explain import WhyNot
+from mainspring.processors.core.memory import RowsInMemory
 from mainspring.processors.core.schedule.rows import ScheduleRowsInMemory
 from mainspring.schemas import Codec, Event, JobEvent, Record
 from mainspring.schemas.attempts import AttemptClaimed, AttemptHeartbeat, OfferDeclined
 from mainspring.schemas.common import Cause, CauseSource, JobStatus
-from mainspring.schemas.job import JobSpec
 from mainspring.schemas.records import Signal
-from mainspring.schemas.tables import JobState
 from mainspring.testing.clock import VirtualClock
 
-__all__ = ["MemoryRows", "VirtualScheduler"]
+__all__ = ["VirtualScheduler"]
 
 _ROOM: Final = 1_000
 """Offers of one round, as a scheduler process makes them in one transaction."""
 _WITHOUT_EVIDENCE: Final = (AttemptClaimed, AttemptHeartbeat, OfferDeclined)
 
 
-class MemoryRows:
-    """The tables of a partition as two dictionaries. Implements `Rows`."""
-
-    def __init__(self) -> None:
-        self.states: dict[str, JobState] = {}
-        self.specs: dict[str, JobSpec] = {}
-
-    def state(self, job_id: str) -> JobState | None:
-        return self.states.get(job_id)
-
-    def spec(self, job_id: str) -> JobSpec | None:
-        return self.specs.get(job_id)
-
-    def put_state(self, job_id: str, state: JobState | None) -> None:
-        if state is None:
-            self.states.pop(job_id, None)
-        else:
-            self.states[job_id] = state
-
-    def put_spec(self, job_id: str, spec: JobSpec | None) -> None:
-        if spec is None:
-            self.specs.pop(job_id, None)
-        else:
-            self.specs[job_id] = spec
-
-
 class VirtualScheduler:
     """One partition. What is given is decided by `decide`; what was decided is in `events`, `signals` and `offers`."""
 
     def __init__(self, clock: VirtualClock, rules: Rules, codec: Codec, seed: int) -> None:
-        self.rows = MemoryRows()
+        self.rows = RowsInMemory()
         self.schedule_rows = ScheduleRowsInMemory()
         self.events: list[Event] = []
         self.events_of: defaultdict[str, list[JobEvent]] = defaultdict(list)

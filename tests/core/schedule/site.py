@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from mainspring.processors.core import Now, PartitionCore, Rules
+from mainspring.processors.core.memory import RowsInMemory
 from mainspring.processors.core.output import Message
 from mainspring.processors.core.schedule.evolve import NO_PLAN, fold_schedule
 from mainspring.processors.core.schedule.rows import ScheduleRowsInMemory
@@ -25,7 +26,7 @@ from mainspring.schemas.records import JobEvent, Record, ScheduleEvent
 from mainspring.schemas.schedule import IntervalRule, ScheduleSpec, ScheduleTiming
 from mainspring.schemas.schedule_events import OccurrenceFired, OccurrencesSkipped, ScheduleCommandRejected
 from mainspring.schemas.tables import ScheduleState
-from tests.core.spec import NOON, START_MONO, MemoryRows
+from tests.core.spec import NOON, START_MONO
 
 T = TypeVar("T")
 
@@ -52,7 +53,7 @@ class Site:
 
     rules: Rules = field(default_factory=Rules)
     now: Now = field(default_factory=lambda: Now(NOON, START_MONO))
-    rows: MemoryRows = field(default_factory=MemoryRows)
+    rows: RowsInMemory = field(default_factory=RowsInMemory)
     schedules: ScheduleRowsInMemory = field(default_factory=ScheduleRowsInMemory)
     events: list[ScheduleEvent] = field(default_factory=list)
     job_events: list[JobEvent] = field(default_factory=list)

@@ -26,7 +26,6 @@ from mainspring.processors.core.job.decision import (
     needs_spec,
 )
 from mainspring.processors.core.job.evolve import evolve, with_dispatch
-from mainspring.processors.core.job.waiting import is_due
 from mainspring.processors.core.output import Outbox, Output
 from mainspring.processors.core.ports import IndexRow, IndexStore, Rows
 from mainspring.processors.core.rules import Rules
@@ -384,10 +383,7 @@ class PartitionCore:
             after = with_dispatch(after, decision.dispatch)
         if after is not state and after is not None:
             if self._sweeps and not is_swept:
-                if decision.events:
-                    self._sweeps.decided(after.job_id)
-                elif not is_due(after, now.wall_ms):
-                    self._sweeps.put_back(after.job_id)
+                self._sweeps.changed(after, now.wall_ms, is_decided=bool(decision.events))
             self._rows.put_state(after.job_id, after)
             self._indexes.move(state, after, now)
             # Only a schedule makes ids with `@`, so jobs without one cost no more than a look at theirs.

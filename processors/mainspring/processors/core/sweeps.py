@@ -4,7 +4,9 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
+from mainspring.processors.core.job.waiting import is_due
 from mainspring.processors.core.steps import ClockSetBack
+from mainspring.schemas.tables import JobState
 
 __all__ = ["Sweeps"]
 
@@ -60,15 +62,17 @@ class Sweeps:
         """
         self._sweeps.append(_Sweep(step, first, rest, clock_ms))
 
-    def decided(self, job_id: str) -> None:
-        """Something was decided about a job by the clock as it is now."""
-        for sweep in self._sweeps:
-            sweep.decided.add(job_id)
+    def changed(self, state: JobState, now_ms: int, *, is_decided: bool) -> None:
+        """A row has changed beside the sweeps; `is_decided`: by the clock as it is now.
 
-    def put_back(self, job_id: str) -> None:
-        """A job went back to where it had waited, which its sweep may have passed while it was away."""
-        for sweep in self._sweeps:
-            sweep.first.append(job_id)
+        Else it went back to where it had waited, which a sweep may have passed while it was away.
+        """
+        if is_decided:
+            for sweep in self._sweeps:
+                sweep.decided.add(state.job_id)
+        elif not is_due(state, now_ms):
+            for sweep in self._sweeps:
+                sweep.first.append(state.job_id)
 
     def take(self) -> tuple[ClockSetBack, list[str]]:
         """The next jobs to look at, and the step they have lived through. There must be one."""

@@ -19,8 +19,7 @@ from mainspring.processors.core.timing.cron import compile_cron
 from mainspring.processors.core.timing.errors import CronError
 from mainspring.processors.core.timing.plan import plan_of
 from mainspring.processors.core.timing.zones import UnknownZoneError, zone_named
-from mainspring.schemas.codes import RejectCode
-from mainspring.schemas.limits import Problem, check_instant_ms, check_text
+from mainspring.schemas.limits import Problem, check_instant_ms, check_text, invalid
 from mainspring.schemas.schedule import CronRule, FoldRule, GapRule, IntervalRule, NamedCalendar, ScheduleTiming
 
 __all__ = ["check_timing"]
@@ -52,15 +51,11 @@ def check_timing(
     )
 
 
-def _invalid(field: str, message: str) -> Problem:
-    return Problem(code=RejectCode.INVALID_FIELD, field=field, message=f"{field} {message}")
-
-
 def _check_rules(rules: object, field: str, *, least: int) -> Problem | None:
     if type(rules) is not tuple:
-        return _invalid(field, f"must be a tuple, not {type(rules).__name__}")
+        return invalid(field, f"must be a tuple, not {type(rules).__name__}")
     if not least <= len(rules) <= RULES_MAX:
-        return _invalid(field, f"must have {least} to {RULES_MAX} rules, and has {len(rules)}")
+        return invalid(field, f"must have {least} to {RULES_MAX} rules, and has {len(rules)}")
     for at, rule in enumerate(rules):
         problem = _check_rule(rule, f"{field}[{at}]")
         if problem is not None:
@@ -73,7 +68,7 @@ def _check_rule(rule: object, field: str) -> Problem | None:
         return _check_interval(rule, field)
     if isinstance(rule, CronRule):
         return _check_cron(rule, field)
-    return _invalid(field, f"must be a CronRule or an IntervalRule, not {type(rule).__name__}")
+    return invalid(field, f"must be a CronRule or an IntervalRule, not {type(rule).__name__}")
 
 
 def _check_interval(rule: IntervalRule, field: str) -> Problem | None:
@@ -87,7 +82,7 @@ def _check_interval(rule: IntervalRule, field: str) -> Problem | None:
 def _check_cron(rule: CronRule, field: str) -> Problem | None:
     seconds: object = rule.seconds
     if not isinstance(seconds, bool):
-        return _invalid(f"{field}.seconds", f"must be True or False, not {seconds!r}")
+        return invalid(f"{field}.seconds", f"must be True or False, not {seconds!r}")
     field = f"{field}.expression"
     expression: object = rule.expression
     # Tabs part fields as blanks do.
@@ -98,7 +93,7 @@ def _check_cron(rule: CronRule, field: str) -> Problem | None:
     try:
         compile_cron(rule.expression, seconds=rule.seconds)
     except CronError as error:
-        return _invalid(field, str(error))
+        return invalid(field, str(error))
     return None
 
 
@@ -109,7 +104,7 @@ def _check_combined(timing: ScheduleTiming, field: str) -> Problem | None:
     for name in ("rules", "exclude"):
         for at, rule in enumerate(getattr(timing, name)):
             if isinstance(rule, IntervalRule) and rule.every_ms % COMBINED_UNIT_MS:
-                return _invalid(
+                return invalid(
                     f"{field}.{name}[{at}].every_ms",
                     f"must be a multiple of {COMBINED_UNIT_MS} ms beside other rules, exclusions or calendars, "
                     f"and is {rule.every_ms}",
@@ -119,9 +114,9 @@ def _check_combined(timing: ScheduleTiming, field: str) -> Problem | None:
 
 def _check_calendars(calendars: object, field: str) -> Problem | None:
     if type(calendars) is not tuple:
-        return _invalid(field, f"must be a tuple, not {type(calendars).__name__}")
+        return invalid(field, f"must be a tuple, not {type(calendars).__name__}")
     if len(calendars) > CALENDARS_MAX:
-        return _invalid(field, f"must be at most {CALENDARS_MAX}, and are {len(calendars)}")
+        return invalid(field, f"must be at most {CALENDARS_MAX}, and are {len(calendars)}")
     for at, calendar in enumerate(calendars):
         problem = _check_calendar(calendar, f"{field}[{at}]")
         if problem is not None:
@@ -131,15 +126,15 @@ def _check_calendars(calendars: object, field: str) -> Problem | None:
 
 def _check_calendar(calendar: object, field: str) -> Problem | None:
     if not isinstance(calendar, NamedCalendar):
-        return _invalid(field, f"must be a NamedCalendar, not {type(calendar).__name__}")
+        return invalid(field, f"must be a NamedCalendar, not {type(calendar).__name__}")
     problem = check_text(calendar.name, f"{field}.name", CALENDAR_NAME_MAX_CHARS)
     if problem is not None:
         return problem
     if type(calendar.dates) is not tuple or not 1 <= len(calendar.dates) <= CALENDAR_DATES_MAX:
-        return _invalid(f"{field}.dates", f"must be a tuple of 1 to {CALENDAR_DATES_MAX} dates")
+        return invalid(f"{field}.dates", f"must be a tuple of 1 to {CALENDAR_DATES_MAX} dates")
     for at, text in enumerate(calendar.dates):
         if not _is_date(text):
-            return _invalid(f"{field}.dates[{at}]", f"must be a date such as 2027-12-25, not {text!r}")
+            return invalid(f"{field}.dates[{at}]", f"must be a date such as 2027-12-25, not {text!r}")
     return None
 
 
@@ -156,11 +151,11 @@ def _is_date(text: object) -> bool:
 
 def _check_zone(name: object, field: str) -> Problem | None:
     if not isinstance(name, str):
-        return _invalid(field, f"must be a string, not {type(name).__name__}")
+        return invalid(field, f"must be a string, not {type(name).__name__}")
     try:
         zone_named(name)
     except UnknownZoneError as error:
-        return _invalid(field, str(error))
+        return invalid(field, str(error))
     return None
 
 
@@ -170,7 +165,7 @@ def _check_range(timing: ScheduleTiming, field: str) -> Problem | None:
         None if end_ms is None else check_instant_ms(end_ms, f"{field}.end_ms")
     )
     if problem is None and start_ms is not None and end_ms is not None and end_ms < start_ms:
-        return _invalid(f"{field}.end_ms", "must not be before start_ms")
+        return invalid(f"{field}.end_ms", "must not be before start_ms")
     return problem
 
 
@@ -182,15 +177,15 @@ def _check_choices(timing: ScheduleTiming, field: str) -> Problem | None:
     for name, kind in (("gap", GapRule), ("fold", FoldRule)):
         value = getattr(timing, name)
         if type(value) is not kind:
-            return _invalid(f"{field}.{name}", f"must be a {kind.__name__}, not {value!r}")
+            return invalid(f"{field}.{name}", f"must be a {kind.__name__}, not {value!r}")
     return None
 
 
 def _check_whole(value: object, field: str, least: int, most: int) -> Problem | None:
     if type(value) is not int:
-        return _invalid(field, f"must be a whole number of milliseconds, not {value!r}")
+        return invalid(field, f"must be a whole number of milliseconds, not {value!r}")
     if not least <= value <= most:
-        return _invalid(field, f"must be from {least} to {most} ms, and is {value}")
+        return invalid(field, f"must be from {least} to {most} ms, and is {value}")
     return None
 
 
@@ -212,4 +207,4 @@ def _check_fires(timing: ScheduleTiming, field: str, created_ms: int | None, aft
     why = "" if after_ms is None else "after it is created, " if after_ms == created_ms else "from now on, "
     taken = "the exclusions leave nothing" if timing.exclude or timing.calendars else "nothing is left"
     until = " before its end" if timing.end_ms is not None else ""
-    return _invalid(field, f"never fires: {why}{taken}{until}; widen the rules or take exclusions away")
+    return invalid(field, f"never fires: {why}{taken}{until}; widen the rules or take exclusions away")

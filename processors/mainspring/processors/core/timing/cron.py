@@ -33,7 +33,6 @@ class Cron:
         self.months = expanded[4]
         self.days = MonthDays(day=day, weekday=weekday, days=expanded[3], weekdays=expanded[5])
         self.follows_real_time = minute.is_starred or hour.is_starred
-        self.per_day = self.seconds.bit_count() * self.minutes.bit_count() * self.hours.bit_count()
         self._first_s = self._next_second(0)
         self._months: dict[int, int] = {}
 
