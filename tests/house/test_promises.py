@@ -14,7 +14,7 @@ DEFINED = {
 FILES = {str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")}
 
 
-@pytest.mark.parametrize("page", ["guarantees.md", "features.md"])
+@pytest.mark.parametrize("page", ["guarantees.md", "features.md", "testing.md"])
 def test_every_test_that_a_page_names_exists(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     named = set(re.findall(r"`(test_\w+)`", text))

@@ -18,11 +18,14 @@ END_TXN = 26
 
 Mode = Literal["silent", "drop"]
 
+_ANSWERED_S = 30.0
+
 
 @dataclass(slots=True)
 class _Held:
     writer: asyncio.StreamWriter
     frame: bytes
+    answer: asyncio.Future[bytes]
 
 
 class KafkaProxy:
@@ -35,6 +38,7 @@ class KafkaProxy:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._writers: list[asyncio.StreamWriter] = []
+        self._tasks: set[asyncio.Task[None]] = set()
         self._armed: tuple[int, Mode] | None = None
         self._held: _Held | None = None
         self.has_held = threading.Event()
@@ -45,17 +49,22 @@ class KafkaProxy:
         self.has_held.clear()
         self._armed = (api_key, mode)
 
-    def release(self) -> None:
-        """Delivers the request that was held back."""
+    def release(self) -> int:
+        """Delivers the request that was held back; the error code of the broker's answer, 0 where it did as asked."""
 
-        async def deliver() -> None:
-            assert self._held is not None
-            self._held.writer.write(self._held.frame)
-            await self._held.writer.drain()
+        async def deliver() -> bytes:
+            held = self._held
+            assert held is not None
+            held.writer.write(held.frame)
+            await held.writer.drain()
+            answer = await held.answer
             self._held = None
+            return answer
 
         assert self._loop is not None
-        asyncio.run_coroutine_threadsafe(deliver(), self._loop).result(10)
+        answer = asyncio.run_coroutine_threadsafe(deliver(), self._loop).result(_ANSWERED_S)
+        # Of what can be held, EndTxn: size, correlation id, throttle time, error code.
+        return int(struct.unpack(">iiih", answer[:14])[3])
 
     def run(self, started: threading.Event) -> None:
         """Serves until `stop`, in a thread of its own."""
@@ -81,7 +90,9 @@ class KafkaProxy:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         upstream, sink = await asyncio.open_connection(self._host, self._port)
         self._writers += [writer, sink]
-        back = asyncio.create_task(self._answers(upstream, writer))
+        back = asyncio.create_task(self._answers(upstream, sink, writer))
+        self._tasks.add(back)
+        back.add_done_callback(self._tasks.discard)
         is_held = False
         try:
             while True:
@@ -93,11 +104,10 @@ class KafkaProxy:
                     continue
                 mode = self._armed[1]
                 self._armed = None
-                self._held = _Held(sink, frame)
+                self._held = _Held(sink, frame, asyncio.get_running_loop().create_future())
                 is_held = True
                 self.has_held.set()
                 if mode == "drop":
-                    back.cancel()
                     writer.transport.abort()
                     return
         except (ConnectionError, asyncio.IncompleteReadError):
@@ -107,14 +117,22 @@ class KafkaProxy:
             if not is_held:
                 sink.close()
 
-    async def _answers(self, upstream: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _answers(
+        self, upstream: asyncio.StreamReader, sink: asyncio.StreamWriter, writer: asyncio.StreamWriter
+    ) -> None:
         """Answers name the broker's address: clients must come back here."""
         theirs = self._host.encode() + struct.pack(">i", self._port)
         ours = b"127.0.0.1" + struct.pack(">i", self._own_port)
-        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
             while True:
-                writer.write((await _frame(upstream)).replace(theirs, ours))
-                await writer.drain()
+                answer = await _frame(upstream)
+                held = self._held
+                if held is not None and held.writer is sink and answer[4:8] == held.frame[8:12]:
+                    held.answer.set_result(answer)  # its client has given it up
+                elif not writer.is_closing():
+                    writer.write(answer.replace(theirs, ours))
+                    with suppress(ConnectionError):
+                        await writer.drain()
         writer.close()
 
 
