@@ -127,6 +127,24 @@ def test_submit_prints_the_verdict_or_only_the_id(installed: Installation) -> No
     assert set(bare.json) == {"job_id"}
 
 
+def test_a_job_with_a_spread_is_due_in_its_window_as_its_id_says(installed: Installation) -> None:
+    # Given two jobs for one instant, with the same window,
+    at = ("--at", "2090-01-01T00:00:00Z", "--spread", "10m", "-o", "json")
+
+    # when they are submitted,
+    due = [installed("job", "submit", "hello", "--id", f"spread-{each}", *at).json["due_at"] for each in ("a", "b")]
+
+    # then each is due in the window, where the hash of its id puts it.
+    assert due == ["2090-01-01T00:08:39.762Z", "2090-01-01T00:08:35.535Z"]
+
+
+def test_a_spread_without_a_time_is_a_usage_error(installed: Installation) -> None:
+    done = installed("job", "submit", "hello", "--spread", "10m")
+
+    assert done.code == ExitCode.USAGE
+    assert "--at or --delay" in done.err
+
+
 def test_a_job_that_fails_is_exit_code_1_and_says_why(installed: Installation) -> None:
     done = installed("job", "submit", "broken", "--wait")
 

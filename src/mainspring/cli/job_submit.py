@@ -70,6 +70,10 @@ def submit(
     tag: Annotated[list[str] | None, typer.Option(help="A tag to find it by; may be repeated.", metavar="TAG")] = None,
     delay: Annotated[Duration, _duration("Run it after this time: 10s, 5m, 2h.")] = None,
     at: Annotated[Instant, _instant("Run it at this time (ISO 8601; local without a zone).")] = None,
+    spread: Annotated[
+        Duration,
+        _duration("With --at or --delay: later by less than this, always by as much as the job's id says: 10m."),
+    ] = None,
     timeout: Annotated[Duration, _duration("Longest run of one attempt.")] = None,
     retries: Annotated[int | None, typer.Option(help="Retries after the first attempt.", min=0)] = None,
     retry_delay: Annotated[Duration, _duration("Longest delay of the first retry; it doubles with each.")] = None,
@@ -91,6 +95,8 @@ def submit(
 
     if delay is not None and at is not None:
         raise typer.BadParameter("give either --delay or --at: both say when the job is due", param_hint="--at")
+    if spread is not None and delay is None and at is None:
+        raise typer.BadParameter("needs --at or --delay, which it begins at", param_hint="--spread")
     arguments = read_payload(payload)
     if arguments is not None and not isinstance(arguments, dict):
         raise typer.BadParameter('must be a JSON object of arguments by name, like {"x": 1}', param_hint="--payload")
@@ -102,6 +108,7 @@ def submit(
         "tags": tuple(tag) if tag else None,
         "delay": delay,
         "run_at": at,
+        "spread": spread,
         "timeout": timeout,
         "retry": retry_policy(retries, retry_delay, retry_max_delay),
         "deadline": deadline,

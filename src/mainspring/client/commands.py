@@ -50,6 +50,7 @@ class OtherTerms(TypedDict, total=False):
     retry: RetryPolicy | None
     max_lost: int | None
     run_at: datetime | None
+    spread: float | timedelta | None
     deadline: datetime | None
     start_deadline: datetime | None
     tags: tuple[str, ...] | None

@@ -85,6 +85,7 @@ class Job(_BecomesDataclass):
     max_lost: int | None = field(default=None, kw_only=True)
     run_at: datetime | None = field(default=None, kw_only=True)
     delay: float | timedelta | None = field(default=None, kw_only=True)
+    spread: float | timedelta | None = field(default=None, kw_only=True)
     deadline: datetime | None = field(default=None, kw_only=True)
     start_deadline: datetime | None = field(default=None, kw_only=True)
     tags: tuple[str, ...] | None = field(default=None, kw_only=True)

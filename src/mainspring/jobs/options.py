@@ -27,6 +27,7 @@ class JobOptions:
         max_lost: attempts that may be lost with their worker before the job fails (3).
         run_at: not before this instant; excludes `delay`.
         delay: not before the submit time plus this.
+        spread: with `run_at` or `delay`: later by less than this, by an amount that follows from the job's id.
         deadline: what earliest-deadline-first orders by; it ends nothing.
         start_deadline: not started by this instant: cancelled as expired.
         tags: labels to find the job by.
@@ -42,6 +43,7 @@ class JobOptions:
     max_lost: int | None = None
     run_at: datetime | None = None
     delay: float | timedelta | None = None
+    spread: float | timedelta | None = None
     deadline: datetime | None = None
     start_deadline: datetime | None = None
     tags: tuple[str, ...] | None = None

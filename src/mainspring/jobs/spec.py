@@ -17,7 +17,8 @@ from mainspring.jobs.policy import RetryPolicy
 from mainspring.schemas.build import quick
 from mainspring.schemas.codes import RejectCode
 from mainspring.schemas.job import JobSpec
-from mainspring.schemas.limits import check_spec
+from mainspring.schemas.limits import check_delay_ms, check_spec
+from mainspring.schemas.spread import spread_over
 
 __all__ = ["Submittable", "new_job_id", "to_spec"]
 
@@ -98,13 +99,27 @@ def _take_apart(
 
 
 def _spec(name: str, payload: bytes, content_type: str, terms: JobOptions) -> JobSpec:
+    job_id = _text("job_id", new_job_id() if terms.job_id is None else terms.job_id)
+    shared = _shared(terms)
     return _new_spec(
-        job_id=_text("job_id", new_job_id() if terms.job_id is None else terms.job_id),
+        job_id=job_id,
         name=_text("name", name),
         payload=payload,
         content_type=content_type,
-        **_shared(terms),
+        **(shared if terms.spread is None else shared | _spread(job_id, terms.spread, shared)),
     )
+
+
+def _spread(job_id: str, spread: object, fields: Mapping[str, Any]) -> dict[str, int]:
+    """The time of one job of many at one instant, as many whole milliseconds later as its id says."""
+    problem = check_delay_ms(window_ms := _duration_ms("spread", spread), "spread")
+    if problem is not None:
+        raise InvalidJobError(problem.code, problem.field, problem.message)
+    due = {name: fields[name] for name in ("run_at_ms", "delay_ms") if fields[name] is not None}
+    if not due:
+        raise _refuse("spread", "needs run_at or delay: it says how much later than that the job may start")
+    later_ms = spread_over(job_id, window_ms)
+    return {name: at_ms + later_ms for name, at_ms in due.items()}
 
 
 _latest: tuple[JobOptions, dict[str, Any]] | None = None

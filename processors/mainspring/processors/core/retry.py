@@ -4,9 +4,8 @@ The jitter is no dice roll but a hash of job, attempt and the partition's seed: 
 the same delay, and jobs that failed together still do not come back together.
 """
 
-from hashlib import blake2b
-
 from mainspring.schemas.job import JobSpec
+from mainspring.schemas.spread import spread_over
 
 __all__ = ["backoff_cap_ms", "full_jitter_ms", "retry_delay_ms"]
 
@@ -22,9 +21,7 @@ def backoff_cap_ms(base_ms: int, max_ms: int, attempt: int) -> int:
 
 def full_jitter_ms(cap_ms: int, job_id: str, attempt: int, seed: int) -> int:
     """A delay between 0 and the cap, both included, spread evenly; the same for the same job, attempt and seed."""
-    name = f"{seed}\x00{attempt}\x00{job_id}".encode("utf-8", "surrogatepass")
-    drawn = int.from_bytes(blake2b(name, digest_size=8).digest(), "big")
-    return (drawn * (cap_ms + 1)) >> 64
+    return spread_over(f"{seed}\x00{attempt}\x00{job_id}", cap_ms + 1)
 
 
 def retry_delay_ms(spec: JobSpec, attempt: int, seed: int) -> int:

@@ -1,12 +1,12 @@
 """When a schedule fires: its occurrences, each with its nominal instant and the instant it is fired at."""
 
 from dataclasses import dataclass
-from hashlib import blake2b
 
 from mainspring.processors.core.timing.plan import Plan, plan_of
 from mainspring.processors.core.timing.words import describe
 from mainspring.schemas.epoch import instant_text
 from mainspring.schemas.schedule import ScheduleTiming
+from mainspring.schemas.spread import spread_over
 
 __all__ = ["Occurrence", "Occurrences", "Timing", "occurrence_id"]
 
@@ -84,18 +84,10 @@ class Timing:
             room_ms = min(room_ms, next_ms - nominal_ms)
         if self._timing.end_ms is not None:
             room_ms = min(room_ms, self._timing.end_ms + 1 - nominal_ms)
-        fire_at_ms = nominal_ms + _spread(self._schedule_id, nominal_ms, room_ms)
+        fire_at_ms = nominal_ms + spread_over(f"{self._schedule_id}@{nominal_ms}", room_ms)
         return Occurrence(nominal_ms=nominal_ms, fire_at_ms=fire_at_ms)
 
 
 def occurrence_id(schedule_id: str, nominal_ms: int) -> str:
     """The id of the job that an occurrence fires: `backup@2026-12-24T01:30:00Z`, with milliseconds if there are any."""
     return f"{schedule_id}@{instant_text(nominal_ms)}"
-
-
-def _spread(schedule_id: str, nominal_ms: int, room_ms: int) -> int:
-    """A number from 0 up to `room_ms`, the same for the same occurrence for ever."""
-    if room_ms <= 1:
-        return 0
-    digest = blake2b(f"{schedule_id}@{nominal_ms}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big") * room_ms >> 64
