@@ -48,8 +48,8 @@ check: $(VENV)/.dev ## Lint, format, types, import contracts, generated docs, co
 
 venv: $(VENV)/.dev ## Set up .venv with everything that the tests and checks need
 
-bench: $(VENV)/.run ## Measure throughput, latency, herd, schedules, restart and idle beside this machine's limit
-	@for figure in throughput latency herd schedules restart idle; do $(BIN)/mainspring bench $$figure || exit 1; done
+bench: $(VENV)/.run ## Measure throughput, latency, lateness, herd, schedules, restart and idle beside this machine's limit
+	@for figure in throughput latency lateness herd schedules restart idle; do $(BIN)/mainspring bench $$figure || exit 1; done
 
 constraints: $(VENV)/.dev ## Renew constraints.txt from what is installed, after an upgrade that passes the tests
 	@{ head -n 1 constraints.txt; $(PIP) freeze --exclude-editable; } > constraints.new && mv constraints.new constraints.txt

@@ -67,10 +67,25 @@ def test_latency_tells_lateness_in_order(tmp_path: Path, kafka: str) -> None:
     assert report["jobs"] == 20
     assert 0 < report["p50_ms"] <= report["p99_ms"] <= report["max_ms"]
     assert report["first_ms"] > 0
+    assert min(report["layout"]["load_before"], report["layout"]["load_after"]) >= 0
     # The broker is somebody else's, so nobody knows its process.
     assert report["layout"]["broker"] == "given"
     assert report["broker_cpu_pct"] is None
     assert {"scheduler", "worker", "client"} == set(report["cpu_pct"])
+
+
+def test_lateness_is_told_for_each_second_and_all_its_jobs_are_in_each_table(tmp_path: Path, kafka: str) -> None:
+    # Given few jobs in each of three seconds, when they are run,
+    report = bench(*(tmp_path, "lateness", "--rate", "20", "--seconds", "3", "--records", "200"), "--bootstrap", kafka)
+
+    # then none has started early, and each is counted once by its second and once by its lateness.
+    assert report["jobs"] == 60
+    assert 0 <= report["p50_ms"] <= report["p99_ms"] <= report["max_ms"]
+    by_second = report["by_second_of_minute"]
+    assert [each["jobs"] for each in by_second] == [20, 20, 20]
+    assert len({each["second"] for each in by_second}) == 3
+    assert max(each["max_ms"] for each in by_second) == report["max_ms"]
+    assert sum(each["jobs"] for each in report["histogram"]) == 60
 
 
 def test_herd_starts_nothing_early_and_the_critical_job_too(tmp_path: Path, kafka: str) -> None:
@@ -83,6 +98,7 @@ def test_herd_starts_nothing_early_and_the_critical_job_too(tmp_path: Path, kafk
     assert report["accepted_before_due_s"] > 0, "the herd was due before all of it was accepted"
     assert report["critical_ms"] > 0
     assert report["starts_per_s"] > 0
+    assert sum(report["starts_by_second"]) == 40
     assert report["jobs_per_s"] > 0
     assert report["scheduler_peak_mib"] is None or report["scheduler_peak_mib"] > 1
 
@@ -99,12 +115,19 @@ def test_schedules_of_one_second_are_fired_not_before_it_and_each_is_counted(tmp
     assert report["created_per_s"] > 0
 
 
-def test_restart_is_measured_with_store_after_a_kill_and_without_store(tmp_path: Path, kafka: str) -> None:
+def test_restart_is_measured_with_store_after_a_kill_without_store_and_with_a_second_scheduler(
+    tmp_path: Path, kafka: str
+) -> None:
     report = bench(tmp_path, "restart", "--jobs", "60", "--records", "200", "--bootstrap", kafka)
 
     assert report["jobs"] == 60
     assert set(report["ready_s"]) == {"graceful", "killed", "changelog"}
     assert all(seconds > 0 for seconds in report["ready_s"].values())
+    # The changelog has at least two rows of each job, and a bare consumer reads it faster than a scheduler restores it.
+    assert report["changelog_records"] >= 120
+    assert 0 < report["restored_share_pct"] < 100
+    # The group notices a death before the second scheduler can decide for all.
+    assert 0 < report["noticed_s"] < report["takeover_s"]
     assert report["scheduler_peak_mib"] is None or report["scheduler_peak_mib"] > 1
 
 

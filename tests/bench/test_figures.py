@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.cli.bench import usage
-from mainspring.cli.bench.report import Figure, lateness_of
+from mainspring.cli.bench.lateness import histogram, seconds_of_minute
+from mainspring.cli.bench.report import Figure, by_second, lateness_of
 from mainspring.cli.bench.usage import Meter, Used, cpu_s, log_bytes, seconds_of
 
 BUSY = "import time\nwhile time.process_time() < 0.2: pass\nprint('done', flush=True)\ninput()"
@@ -36,6 +37,34 @@ def test_percentiles_of_a_hundred_jobs_are_the_known_ones() -> None:
 def test_lateness_of_no_job_is_an_error() -> None:
     with pytest.raises(ValueError, match="no job"):
         lateness_of([])
+
+
+@given(st.lists(st.integers(-(10**9), 10**11)))
+def test_each_job_is_in_one_second_of_a_drain_and_in_one_bar_of_a_histogram(late_ns: list[int]) -> None:
+    assert sum(by_second(late_ns)) == len(late_ns)
+    assert sum(bar["jobs"] for bar in histogram(late_ns)) == len(late_ns)
+
+
+def test_a_drain_and_a_histogram_count_where_a_job_belongs() -> None:
+    # Given jobs that were so many milliseconds late,
+    late_ns = [ms * 1_000_000 for ms in (0, 5, 6, 999, 1_000, 2_500, 70_000)]
+
+    # then each is in its second and under its bound, which it may just meet; the last bar has what is beyond all.
+    assert by_second(late_ns)[:3] == [4, 1, 1]
+    assert by_second(late_ns)[70] == 1
+    bars = {bar["up_to_ms"]: bar["jobs"] for bar in histogram(late_ns)}
+    assert (bars[5], bars[10], bars[1_000], bars[5_000], bars[None]) == (2, 1, 2, 1, 1)
+
+
+def test_lateness_by_second_of_the_minute_gathers_the_same_second_of_each_minute() -> None:
+    # Given jobs at second 59, at second 0 of the next minute, and at second 59 once more,
+    due_ns = [second * 10**9 for second in (59, 60, 119)]
+
+    # when their lateness is told by second,
+    told = seconds_of_minute(due_ns, [1_000_000, 7_000_000, 3_000_000])
+
+    # then those of one second of the minute are together.
+    assert [(each["second"], each["jobs"], each["max_ms"]) for each in told] == [(0, 1, 7.0), (59, 2, 3.0)]
 
 
 @pytest.mark.parametrize(

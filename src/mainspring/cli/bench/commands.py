@@ -20,7 +20,7 @@ _EPILOG = (
 )
 app = typer.Typer(
     name="bench",
-    help="Measure throughput, latency, herd, schedules, restart and idle cost.",
+    help="Measure throughput, latency, lateness, herd, schedules, restart and idle cost.",
     epilog=_EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -74,6 +74,25 @@ def latency(
 
 
 @app.command()
+def lateness(
+    ctx: typer.Context,
+    *,
+    rate: Annotated[int, typer.Option(help="Jobs that are due in each second.", min=1, metavar="N")] = 1_000,
+    seconds: Annotated[int, typer.Option(help="For how long.", min=1, metavar="S")] = 60,
+    records: Records = _RECORDS,
+    partitions: Partitions = _PARTITIONS,
+    slots: Slots = _SLOTS,
+    memory: Memory = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """How late delayed jobs start, second of the minute by second of the minute."""
+    from mainspring.cli.bench import lateness as bench
+
+    plan = _plan(partitions, slots, memory=memory)
+    _run(ctx, plan, output, lambda site: bench.measure(site, rate, seconds, records))
+
+
+@app.command()
 def herd(
     ctx: typer.Context,
     *,
@@ -100,7 +119,7 @@ def restart(
     partitions: Partitions = _PARTITIONS,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """A scheduler that starts again: from its local store, after kill -9, and from the changelog alone."""
+    """A scheduler that starts again: from its store, after kill -9, from the changelog; and another in its place."""
     from mainspring.cli.bench import restart as bench
 
     _run(ctx, _plan(partitions, _SLOTS, memory=False), output, lambda site: bench.measure(site, jobs, records))

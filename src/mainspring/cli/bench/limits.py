@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mainspring.client.outbox import Envelope
     from mainspring.settings import Settings
 
-__all__ = ["Limits", "measure_limits"]
+__all__ = ["Consumed", "Limits", "measure_limits", "read_through"]
 
 _BATCH = 4_000
 _READ = 2_000
@@ -43,6 +43,37 @@ def measure_limits(site: Site, records: int) -> Limits:
         raw_consume_per_s=round(records / consumed_s),
         raw_transaction_loop_per_s=round(records / copied_s),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consumed:
+    """What a bare consumer read, and how long it took from the first record on."""
+
+    records: int
+    seconds: float
+
+
+def read_through(settings: "Settings", topic: str) -> Consumed:
+    """Reads all committed records of a topic with a bare consumer. Raises `CliError` when none comes for a minute."""
+    from confluent_kafka import KafkaError
+
+    consumer = _consumer(settings, topic, "raw-changelog", **{"enable.partition.eof": True})
+    left, records, began_s = settings.topics.partitions, 0, 0.0
+    while left > 0:
+        first = consumer.poll(_CALL_S)
+        began_s = began_s or time.monotonic()
+        for message in [] if first is None else [first, *consumer.consume(_READ, 0)]:
+            if message.error() is None:
+                records += 1
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                left -= 1
+            else:
+                raise _no_record(message.error().str())
+        if first is None:
+            raise _no_record(f"nothing came within {_CALL_S:.0f} s")
+    seconds = time.monotonic() - began_s
+    consumer.close()
+    return Consumed(records=records, seconds=seconds)
 
 
 def _make_topics(settings: "Settings", *names: str) -> None:
@@ -91,10 +122,10 @@ def _try_produce(producer: Any, topic: str, value: bytes, key: bytes, headers: l
     return True
 
 
-def _consumer(settings: "Settings", topic: str, group: str) -> Any:
+def _consumer(settings: "Settings", topic: str, group: str, **more: Any) -> Any:
     from confluent_kafka import Consumer, TopicPartition
 
-    own = {"group.id": f"{settings.topics.prefix}{group}", "fetch.queue.backoff.ms": 10}
+    own = {"group.id": f"{settings.topics.prefix}{group}", "fetch.queue.backoff.ms": 10, **more}
     consumer = Consumer(settings.connection().consumer_config(**own))
     consumer.assign([TopicPartition(topic, number, 0) for number in range(settings.topics.partitions)])
     return consumer
@@ -106,9 +137,12 @@ def _read(consumer: Any, at_most: int) -> list[Any]:
     records = [] if first is None else [first, *consumer.consume(at_most - 1, 0)] if at_most > 1 else [first]
     failed = next((record.error() for record in records if record.error() is not None), None)
     if failed is not None or not records:
-        why = f"no record came within {_CALL_S:.0f} s" if failed is None else failed.str()
-        raise CliError("The broker does not give back what was written to it.", why=why)
+        raise _no_record(f"no record came within {_CALL_S:.0f} s" if failed is None else failed.str())
     return records
+
+
+def _no_record(why: str) -> CliError:
+    return CliError("The broker does not give back what was written to it.", why=why)
 
 
 def _consume(settings: "Settings", topic: str, records: int) -> float:

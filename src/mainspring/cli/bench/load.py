@@ -1,6 +1,7 @@
 """Jobs put in, and waited for."""
 
 import gc
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,15 +9,28 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from mainspring.cli.errors import CliError
+from mainspring.cli.output import note
 
 if TYPE_CHECKING:
-    from mainspring.client import Client, JobHandle
+    from mainspring.client import Client, JobHandle, Submission
 
-__all__ = ["many_handles", "run_through", "submit", "wait_for"]
+__all__ = ["many_handles", "patience_s", "run_through", "stage", "submit", "submit_all", "submit_each", "wait_for"]
 
 _CHUNK = 5_000
 _YOUNG_OBJECTS = 50_000
-_ENDED_S = 600.0
+_PATIENCE_S = 600.0
+_SLOWEST_PER_S = 500
+_TOLD_EVERY = 100_000
+
+
+def stage(what: str) -> None:
+    """Says on stderr what is done now, with the time and the load of the machine."""
+    note(f"[dim]{time.strftime('%H:%M:%S')}  load {os.getloadavg()[0]:4.1f}  {what}[/]")
+
+
+def patience_s(jobs: int) -> float:
+    """How long so many jobs may take on a machine that has other things to do."""
+    return _PATIENCE_S + jobs / _SLOWEST_PER_S
 
 
 def submit(
@@ -34,11 +48,16 @@ def submit_each(
     """Puts in jobs of these names with these arguments; the terms are for all."""
     from mainspring.client import Submission
 
+    return submit_all(client, [Submission(name, each) for name, each in zip(names, args, strict=True)], **terms)
+
+
+def submit_all(client: "Client", jobs: "Sequence[Submission]", **terms: Any) -> "list[JobHandle]":
+    """Puts in these jobs, in chunks that are acknowledged one after the other; the terms are for all."""
     handles: list[JobHandle] = []
-    for first in range(0, len(names), _CHUNK):
-        chunk = slice(first, first + _CHUNK)
-        jobs = [Submission(name, each) for name, each in zip(names[chunk], args[chunk], strict=True)]
-        handles += client.submit_many(jobs, **terms)
+    for first in range(0, len(jobs), _CHUNK):
+        if first and first % _TOLD_EVERY == 0:
+            stage(f"  {first:,} submitted")
+        handles += client.submit_many(jobs[first : first + _CHUNK], **terms)
     return handles
 
 
@@ -46,7 +65,7 @@ def wait_for(handles: "Sequence[JobHandle]") -> list[Any]:
     """The results of jobs, once all have ended. Raises `CliError` for one that did not complete."""
     from mainspring.client.errors import ClientError
 
-    deadline = time.monotonic() + _ENDED_S
+    deadline = time.monotonic() + patience_s(len(handles))
     results: list[Any] = []
     for handle in handles:
         try:

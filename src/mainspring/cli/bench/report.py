@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from mainspring.cli.bench.limits import Limits
 from mainspring.cli.output import Column, Output, note, print_json, print_table
 
-__all__ = ["Figure", "Lateness", "Report", "lateness_of", "show"]
+__all__ = ["Figure", "Lateness", "Report", "by_second", "lateness_of", "show"]
 
 _PLAIN_FROM = 100
 
@@ -54,6 +55,12 @@ def lateness_of(late_ns: Sequence[int]) -> Lateness:
     return Lateness(first_ms=round(late_ns[0] / 1e6, 2), p50_ms=at(0.5), p99_ms=at(0.99), max_ms=at(1.0))
 
 
+def by_second(late_ns: Sequence[int]) -> list[int]:
+    """How many jobs were from 0 up to 1 s late, how many up to 2 s, and so on to the last; an early one counts as 0."""
+    counts = Counter(max(0, each) // 1_000_000_000 for each in late_ns)
+    return [counts[second] for second in range(max(counts, default=-1) + 1)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """All that one benchmark found. `data` goes into the JSON, `figures` into the table."""
@@ -64,6 +71,8 @@ class Report:
     data: Mapping[str, Any]
     figures: Sequence[Figure]
     limits: Limits
+    table: Sequence[Sequence[Any]] = ()
+    """Another table for people, its head first; what it says is in `data`, too."""
 
     def as_json(self, layout: Mapping[str, Any]) -> dict[str, Any]:
         """The whole report as plain JSON types."""
@@ -109,6 +118,10 @@ def show(report: Report, output: Output, layout: Mapping[str, Any]) -> None:
         Column(head=""),
     )
     print_table(columns, [_row(each) for each in (*report.figures, *_limit_figures(report.limits))])
+    if report.table:
+        heads, *rows = report.table
+        note("")
+        print_table([Column(head=head, right=at < len(heads) - 1) for at, head in enumerate(heads)], rows)
 
 
 def _limit_figures(limits: Limits) -> Sequence[Figure]:

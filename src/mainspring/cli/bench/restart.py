@@ -1,55 +1,124 @@
-"""How soon a scheduler decides again, with many jobs pending: after a stop, after `kill -9`, without its store."""
+"""How soon a scheduler decides again, with many jobs pending: after a stop, after `kill -9`, without its store.
 
+And how soon another one decides in its place.
+"""
+
+import itertools
 import shutil
 import time
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from mainspring.cli.bench.limits import measure_limits
-from mainspring.cli.bench.load import submit
+from mainspring.cli.bench.limits import Consumed, measure_limits, read_through
+from mainspring.cli.bench.load import patience_s, stage, submit
 from mainspring.cli.bench.report import Figure, Report
 from mainspring.cli.bench.site import Site
 from mainspring.cli.bench.usage import peak_resident_mib
 
 if TYPE_CHECKING:
+    from mainspring.cli.bench.limits import Limits
     from mainspring.client import Client, JobHandle
 
-__all__ = ["measure"]
+__all__ = ["accept_all", "measure"]
 
 GOAL_STORE_S, GOAL_KILLED_S, GOAL_CHANGELOG_S = 3.0, 5.0, 10.0
 GOAL_CHANGELOG_S_PER_JOB = 40e-6
 _LATER_S = 86_400.0
-_ACCEPTED_S = 300.0
+_CHUNK = 20_000
+_ASSIGNED = "partitions assigned"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ready:
+    """Seconds from the start of the process until every partition decides."""
+
+    graceful: float
+    killed: float
+    changelog: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Takeover:
+    """What follows when one of two schedulers dies."""
+
+    takeover_s: float
+    """Seconds from its death until every partition decides."""
+    noticed_s: float
+    """How many of them the group took to notice, and to give its partitions to the other."""
 
 
 def measure(site: Site, jobs: int, records: int) -> Report:
-    """Leaves `jobs` jobs pending and restarts the scheduler three times.
+    """Leaves `jobs` jobs pending, restarts the scheduler three times, and kills it beside a second one.
 
     Ready is when a command that lay there before the start has its verdict in every partition: the time from starting
     the process to then, the start of the interpreter included.
     """
+    stage("limits of this machine")
     limits = measure_limits(site, records)
     site.start()
     with site.client() as client:
+        stage(f"{jobs:,} jobs, until the last is accepted")
         accept_all(site, client, jobs)
         site.scheduler.stop()
-        graceful_s = _ready_s(site, client)
+        stage("from its local store, after SIGTERM")
+        graceful_s = _ready_s(site, client, jobs)
         peak_mib = peak_resident_mib(site.scheduler.pid)
         site.scheduler.kill()
-        killed_s = _ready_s(site, client)
+        stage("from its local store, after kill -9")
+        killed_s = _ready_s(site, client, jobs)
         site.scheduler.stop()
         shutil.rmtree(site.state_dir, ignore_errors=True)
-        changelog_s = _ready_s(site, client)
-    changelog_goal_s = max(GOAL_CHANGELOG_S, jobs * GOAL_CHANGELOG_S_PER_JOB)
-    ready_s = {"graceful": graceful_s, "killed": killed_s, "changelog": changelog_s}
+        stage("from the changelog alone")
+        changelog_s = _ready_s(site, client, jobs)
+        restored_mib = peak_resident_mib(site.scheduler.pid)
+        stage("the changelog by a bare consumer")
+        consumed = read_through(site.settings, site.settings.topology().scheduler_changelog.name)
+        takeover = _takeover(site, client, jobs)
+    ready = _Ready(graceful=graceful_s, killed=killed_s, changelog=changelog_s)
+    return _report(jobs, ready, takeover, consumed, (peak_mib, restored_mib), limits)
+
+
+def _report(
+    jobs: int,
+    ready: _Ready,
+    takeover: _Takeover,
+    consumed: Consumed,
+    peaks_mib: tuple[float | None, float | None],
+    limits: "Limits",
+) -> Report:
+    share_pct = round(100 * consumed.seconds / ready.changelog, 1)
+    restored_per_s, raw_per_s = round(consumed.records / ready.changelog), round(consumed.records / consumed.seconds)
+    from_store_mib, from_changelog_mib = peaks_mib
     return Report(
         bench="restart",
         what=f"a scheduler with {jobs:,} pending jobs, from its start until every partition decides",
-        data={"jobs": jobs, "ready_s": ready_s, "scheduler_peak_mib": peak_mib},
+        data={
+            "jobs": jobs,
+            "ready_s": asdict(ready),
+            **asdict(takeover),
+            "changelog_records": consumed.records,
+            "changelog_raw_per_s": raw_per_s,
+            "restored_per_s": restored_per_s,
+            "restored_share_pct": share_pct,
+            "scheduler_peak_mib": from_store_mib,
+            "scheduler_restoring_peak_mib": from_changelog_mib,
+        },
         figures=(
-            Figure(name="local store, after SIGTERM", value=graceful_s, unit="s", goal=GOAL_STORE_S),
-            Figure(name="local store, after kill -9", value=killed_s, unit="s", goal=GOAL_KILLED_S),
-            Figure(name="changelog alone", value=changelog_s, unit="s", goal=changelog_goal_s),
-            Figure(name="peak of resident memory, from the local store", value=peak_mib, unit="MiB"),
+            Figure(name="local store, after SIGTERM", value=ready.graceful, unit="s", goal=GOAL_STORE_S),
+            Figure(name="local store, after kill -9", value=ready.killed, unit="s", goal=GOAL_KILLED_S),
+            Figure(
+                name="changelog alone",
+                value=ready.changelog,
+                unit="s",
+                goal=max(GOAL_CHANGELOG_S, jobs * GOAL_CHANGELOG_S_PER_JOB),
+            ),
+            Figure(name="  of the raw consume rate of the changelog", value=share_pct, unit="%"),
+            Figure(name="  restored", value=restored_per_s, unit="records/s"),
+            Figure(name="  limit: the changelog by a bare consumer", value=raw_per_s, unit="records/s"),
+            Figure(name="second scheduler in its place, after kill -9", value=takeover.takeover_s, unit="s"),
+            Figure(name="  of that, until the group has noticed", value=takeover.noticed_s, unit="s"),
+            Figure(name="peak of resident memory, from the local store", value=from_store_mib, unit="MiB"),
+            Figure(name="peak of resident memory, from the changelog", value=from_changelog_mib, unit="MiB"),
         ),
         limits=limits,
     )
@@ -57,24 +126,42 @@ def measure(site: Site, jobs: int, records: int) -> Report:
 
 def accept_all(site: Site, client: "Client", jobs: int) -> None:
     """Submits jobs for tomorrow and returns when the last of each partition is accepted."""
-    handles = submit(client, jobs, delay=_LATER_S)
-    # Verdicts come in the order of the submits, partition by partition.
-    last = {_partition_of(site, handle.job_id): handle for handle in handles}
+    last: dict[int, JobHandle] = {}
+    for first in range(0, jobs, _CHUNK):
+        # Verdicts come in the order of the submits, partition by partition: all other handles are let go.
+        chunk = submit(client, min(_CHUNK, jobs - first), delay=_LATER_S)
+        last.update({_partition_of(site, handle.job_id): handle for handle in chunk})
     for handle in last.values():
-        handle.accepted(_ACCEPTED_S)
+        handle.accepted(patience_s(jobs))
 
 
-def _ready_s(site: Site, client: "Client") -> float:
+def _ready_s(site: Site, client: "Client", jobs: int) -> float:
     probes = _probes(site, client)
     began_s = time.monotonic()
     site.scheduler.start()
     for probe in probes:
-        probe.accepted(_ACCEPTED_S)
+        probe.accepted(patience_s(jobs))
     return round(time.monotonic() - began_s, 2)
 
 
+def _takeover(site: Site, client: "Client", jobs: int) -> _Takeover:
+    """Starts a second scheduler, which gets its share of the partitions, and kills the first one."""
+    stage("a second scheduler")
+    site.second.start()
+    site.second.wait_ready(patience_s(jobs))
+    noticed_before = sum(1 for _ in site.second.told(_ASSIGNED))
+    stage("the first one dies")
+    began_s, began_at = time.monotonic(), time.time()
+    site.scheduler.kill()
+    for probe in _probes(site, client):
+        probe.accepted(patience_s(jobs))
+    took_s = time.monotonic() - began_s
+    noticed_at = next(itertools.islice(site.second.told(_ASSIGNED), noticed_before, None))
+    return _Takeover(takeover_s=round(took_s, 2), noticed_s=round(noticed_at - began_at, 2))
+
+
 def _probes(site: Site, client: "Client") -> "list[JobHandle]":
-    """A pending job in every partition, sent while nobody decides."""
+    """A pending job in every partition, sent while not every partition decides."""
     from mainspring.client import Submission
     from mainspring.jobs.ids import new_job_id
     from mainspring.jobs.options import JobOptions

@@ -40,8 +40,8 @@ def measure(site: Site, schedules: int, records: int) -> Report:
         meter = site.meter(site.scheduler, site.worker)
         watch.until(lambda: watch.ended >= schedules, "every instance to end")
         used = meter.read()
-    fired = lateness_of([round(at_ms - due_s * 1e3) * 1_000_000 for at_ms in watch.fired_at_ms])
-    started = lateness_of([round(at_ms - due_s * 1e3) * 1_000_000 for at_ms in watch.started_at_ms])
+    fired = lateness_of([round(at_ms - due_s * 1e3) * 1_000_000 for at_ms in sorted(watch.fired_at_ms)])
+    started = lateness_of([round(at_ms - due_s * 1e3) * 1_000_000 for at_ms in sorted(watch.started_at_ms)])
     per_fire_us = used.per_job_us(schedules)
     return Report(
         bench="schedules",

@@ -1,5 +1,7 @@
 """An installation to measure: broker, topics under a prefix of their own, real processes. It all goes at the end."""
 
+import json
+import os
 import secrets
 import shutil
 import tempfile
@@ -9,6 +11,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from typing import TYPE_CHECKING
@@ -66,12 +69,12 @@ class Process:
         with self._log_file.open("ab") as log:
             self._process = spawn(self._command, log)
 
-    def wait_ready(self) -> None:
-        """Returns when its own `/readyz` says so. Raises `CliError` when it ends instead, or takes a minute."""
-        deadline = time.monotonic() + _READY_S
+    def wait_ready(self, timeout_s: float = _READY_S) -> None:
+        """Returns when its own `/readyz` says so. Raises `CliError` when it ends instead, or takes too long."""
+        deadline = time.monotonic() + timeout_s
         while (reason := self._unready()) is not None:
             if time.monotonic() > deadline:
-                raise CliError(f"The {self.name} is not ready after {_READY_S:.0f} s.", why=reason)
+                raise CliError(f"The {self.name} is not ready after {timeout_s:.0f} s.", why=reason)
             time.sleep(0.05)
 
     def check(self) -> None:
@@ -82,6 +85,13 @@ class Process:
                 f"The {self.name} has ended with exit code {self._process.returncode}.",
                 why="\n".join(lines[-_TAIL_LINES:]),
             )
+
+    def told(self, event: str) -> Iterator[float]:
+        """The times at which its log has this event, in seconds since the epoch, oldest first."""
+        with self._log_file.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if event in line and (entry := json.loads(line))["event"] == event:
+                    yield datetime.fromisoformat(entry["timestamp"]).timestamp()
 
     def stop(self) -> None:
         """Asks it to end in order, and waits for that; it is killed after half a minute."""
@@ -121,6 +131,7 @@ class Site:
         self.plan = plan
         self.home = home
         self.state_dir = home / "state"
+        self._load_before = os.getloadavg()[0]
         self._kafka = kafka
         flags: dict[str, object] = {
             "topics.prefix": f"bench-{secrets.token_hex(4)}.",
@@ -141,9 +152,11 @@ class Site:
             flags["scheduler.tables"] = "memory"
         shared = Globals(config=shared.config, flags=shared.flags | flags)
         self.settings: Settings = shared.settings()
-        ports = free_ports(2)
+        ports = free_ports(3)
         self.scheduler = self._process(shared, "scheduler", ports[0])
         self.worker = self._process(shared, "worker", ports[1])
+        self.second = self._process(shared, "scheduler", ports[2], "--slot", "bench-second")
+        """Another scheduler, which `start` leaves out."""
 
     @property
     def prefix(self) -> str:
@@ -190,20 +203,23 @@ class Site:
             "worker_slots": plan.slots,
             "tables": "rocksdb" if plan.rocksdb else "memory",
             "broker": "embedded" if self._kafka is not None else "given",
+            # What else the machine had to do: the average of a minute before, and with this, after.
+            "load_before": round(self._load_before, 1),
+            "load_after": round(os.getloadavg()[0], 1),
         }
 
     def close(self) -> None:
         """Ends what runs, and deletes the topics of a broker that stays; their groups then go by themselves."""
         own_broker = self._kafka is not None
-        for process in (self.worker, self.scheduler):
+        for process in (self.worker, self.scheduler, self.second):
             # A broker that goes does not mind; one that stays would miss them for a while.
             process.kill() if own_broker else process.stop()
         if not own_broker:
             self._delete_topics()
 
-    def _process(self, shared: Globals, role: str, port: int) -> Process:
-        command = command_line(shared, "--no-warnings", "--set", f"http.port={port}", role)
-        return Process(role, command, self.home / f"{role}.log", port)
+    def _process(self, shared: Globals, role: str, port: int, *options: str) -> Process:
+        command = command_line(shared, "--no-warnings", "--set", f"http.port={port}", role, *options)
+        return Process(role, command, self.home / f"{role}-{port}.log", port)
 
     def _delete_topics(self) -> None:
         from confluent_kafka.admin import AdminClient
