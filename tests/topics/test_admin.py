@@ -2,9 +2,12 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from mainspring.topics import Connection, Role, TopicMismatchError, Topology, TopologyError, admin
@@ -117,6 +120,37 @@ def test_a_setting_changed_by_hand_is_set_again_and_a_foreign_one_stays(
     described = client.describe_configs([ConfigResource(ResourceType.TOPIC, topology.events.name)])
     (config,) = (future.result(TIMEOUT_S) for future in described.values())
     assert config["segment.jitter.ms"].value == "77"
+
+
+class Forgetful(AdminClient):
+    """Asks a broker that has not heard of a topic yet when it is asked for the settings the first time."""
+
+    def __init__(self, connection: Connection, topic: str) -> None:
+        super().__init__(connection.admin_config())
+        self.forgets = topic
+
+    def describe_configs(self, *arguments: Any, **options: Any) -> Any:
+        answers: dict[ConfigResource, Future[Any]] = super().describe_configs(*arguments, **options)
+        (asked,) = [resource for resource in answers if resource.name == self.forgets] or (None,)
+        if asked is None:
+            return answers
+        self.forgets = ""
+        unknown: Future[Any] = Future()
+        unknown.set_exception(KafkaException(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)))
+        return {**answers, asked: unknown}
+
+
+def test_a_broker_that_has_not_heard_of_a_new_topic_yet_is_asked_again(
+    connection: Connection, topology: Topology, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgetful = Forgetful(connection, topology.commands.name)
+    monkeypatch.setattr(admin, "_client", lambda _: forgetful)
+
+    done = admin.apply(connection, topology)
+
+    assert forgetful.forgets == "", "void: nobody asked for its settings"
+    assert len(done.steps) == len(topology.all())
+    assert admin.plan(connection, topology).is_empty
 
 
 def test_a_new_queue_and_more_workers_per_lane_are_made_in_place(connection: Connection, topology: Topology) -> None:

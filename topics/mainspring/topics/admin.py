@@ -107,20 +107,24 @@ def _present(client: AdminClient, topology: Topology, connection: Connection, ti
             config=configs[name],
         )
         for name in names
+        if name in configs
     }
 
 
 def _configs(client: AdminClient, names: list[str], timeout_s: float) -> dict[str, dict[str, str]]:
+    """Settings by topic, without topics that the broker that is asked has not heard of, though another one has."""
     if not names:
         return {}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
     futures = client.describe_configs(resources, request_timeout=timeout_s)
     described = {
-        resource.name: _result(future, f"read the settings of {resource.name}") for resource, future in futures.items()
+        resource.name: _result(future, f"read the settings of {resource.name}", unless=KafkaError.UNKNOWN_TOPIC_OR_PART)
+        for resource, future in futures.items()
     }
     return {
         name: {entry.name: entry.value for entry in entries.values() if entry.value is not None}
         for name, entries in described.items()
+        if entries is not None
     }
 
 
