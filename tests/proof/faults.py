@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tests.proof.ledger import AttemptKey
@@ -20,10 +20,15 @@ class Faults:
     with_transaction_open: int = 0
     with_attempts_running: int = 0
 
-    def hold(self, scheduler: Member, fault: int) -> str:
-        """Lets a scheduler stand still with a transaction open; what it says of it."""
+    def hold(self, scheduler: Member, fault: int, load: Callable[[], None] = lambda: None) -> str:
+        """Lets a scheduler stand still with a transaction open; what it says of it.
+
+        `load` gives it something to decide, where there might be nothing, once it knows that it is to stand still.
+        """
         point = POINTS[fault % len(POINTS)]
         scheduler.order(f"hold {point}")
+        assert scheduler.answer() == f"will hold {point}", f"{scheduler.name} takes no orders: {scheduler.tail()}"
+        load()
         said = scheduler.answer()
         opened, _, rest = said.partition(" ")
         assert opened == "open", f"{scheduler.name} said {said!r} instead of standing still: {scheduler.tail()}"

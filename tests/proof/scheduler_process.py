@@ -2,10 +2,11 @@
 
 `python -m tests.proof.scheduler_process SETTINGS SLOT`. On stdin: `hold POINT` lets the next transaction that has
 written something stop just before that call of the producer, when the broker has acknowledged its records; `go` lets it
-go on. On stdout: `open POINT RECORDS PARTITION,…` when it stands there, and after `go` how it ended, `committed` or
-`refused CODE`. The product has no such switch: it is put in at the ports of the engine.
+go on. On stdout: `will hold POINT` at once, `open POINT RECORDS PARTITION,…` when it stands there, and after `go` how
+it ended, `committed` or `refused CODE`. The product has no such switch: it is put in at the ports of the engine.
 """
 
+import os
 import queue
 import signal
 import sys
@@ -39,6 +40,7 @@ class Order:
             verb, _, rest = line.strip().partition(" ")
             if verb == "hold":
                 self._point = rest
+                say(f"will hold {rest}")
             elif verb == "go":
                 self._go.put(None)
         self.stop.set()
@@ -124,6 +126,9 @@ def main(settings_file: str, slot: str) -> None:
     plain = Scheduler(config)
     scheduler: Scheduler = Scheduler(config, kafka=lambda name: HoldingKafka(plain._confluent(name), order, scheduler))
     scheduler.run(order.stop, own_process=True)
+    sys.stdout.flush()
+    # At once: the interpreter's own end stumbles over the thread that hangs in a read of stdin.
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -69,15 +69,27 @@ class Member:
         assert code == -signal.SIGKILL, f"{self.name} had ended before it was killed: {self.tail()}"
         return at_ns
 
+    def terminate(self) -> None:
+        """SIGTERM: asks it to end in good order."""
+        os.kill(self.pid, signal.SIGTERM)
+
+    def wait_for_end(self) -> None:
+        """Returns when it has ended in good order."""
+        assert self.process is not None
+        code = self.process.wait(_STOP_S)
+        self.close()
+        self.process = None
+        assert code == 0, f"{self.name} ended with {code}: {self.tail()}"
+
     def close(self) -> None:
         """Lets go of its stdin, if it has any."""
         if self.process is not None and self.process.stdin is not None:
             self.process.stdin.close()
 
     def stop(self) -> None:
-        """SIGSTOP; returns when it stands still."""
+        """SIGSTOP; returns when it stands still, or turns out to be dead."""
         os.kill(self.pid, signal.SIGSTOP)
-        os.waitid(os.P_PID, self.pid, os.WSTOPPED)
+        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def go_on(self) -> None:
         """SIGCONT."""
@@ -250,10 +262,11 @@ def environment() -> dict[str, str]:
 
 
 def write_settings(path: Path, sections: dict[str, dict[str, Any]]) -> Path:
-    """A `mainspring.toml` of these sections, one level deep; strings and numbers."""
+    """A `mainspring.toml` of these sections, one level deep; strings and numbers, and None for the default."""
     lines: list[str] = []
     for section, values in sections.items():
-        lines += [f"[{section}]", *(f'"{name}" = {json.dumps(value)}' for name, value in values.items())]
+        given = {name: value for name, value in values.items() if value is not None}
+        lines += [f"[{section}]", *(f'"{name}" = {json.dumps(value)}' for name, value in given.items())]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
@@ -261,7 +274,7 @@ def write_settings(path: Path, sections: dict[str, dict[str, Any]]) -> Path:
 def settings_of(
     directory: Path, bootstrap: str, prefix: str, changes: dict[str, dict[str, Any]]
 ) -> tuple[Path, Settings]:
-    """The settings of an installation: a small one, that notices deaths quickly."""
+    """The settings of an installation: a small one, that notices deaths quickly. A change to None: the default."""
     sections: dict[str, dict[str, Any]] = {
         "kafka": {"bootstrap": bootstrap},
         "topics": {"prefix": prefix, "partitions": 4, "work_partitions": 4},

@@ -1,9 +1,10 @@
-"""Who reads what: the workers of a group share each lane of a queue, whichever order they come in."""
+"""Who reads what: workers of a group share each lane of a queue, whichever order they come in, and see all of it."""
 
 from collections import Counter
 from contextlib import ExitStack, closing
 
 import pytest
+from confluent_kafka import Producer
 
 from mainspring.schemas.common import Priority
 from mainspring.topics import Connection, Topology, admin
@@ -31,6 +32,37 @@ def test_workers_that_join_one_after_another_share_every_lane_evenly(kafka: str,
 
         # Then each has as many partitions of each lane as any other
         assert [Counter(topic for topic, _ in inbox.assigned) for inbox in inboxes] == WORKERS * [fair]
+
+
+def test_offers_behind_the_open_transaction_of_a_dead_scheduler_are_seen(kafka: str, prefix: str) -> None:
+    # Given a scheduler that died in the middle of a transaction, with an offer in it
+    topology = Topology(prefix=prefix, partitions=1, work_partitions=1)
+    connection = Connection(kafka)
+    admin.apply(connection, topology)
+    lane = topology.work("default", Priority.MEDIUM).name
+    options = {"transactional.id": topology.transactional_id("dead"), "transaction.timeout.ms": 60_000}
+    dead = Producer(connection.producer_config(**options))
+    dead.init_transactions(10)
+    dead.begin_transaction()
+    dead.produce(lane, b"of the dead", b"job", 0)
+    assert dead.flush(10) == 0
+
+    # When another one offers something behind it
+    alive = Producer(connection.producer_config(**{"transactional.id": topology.transactional_id("alive")}))
+    alive.init_transactions(10)
+    alive.begin_transaction()
+    alive.produce(lane, b"of the living", b"job", 0)
+    alive.commit_transaction(10)
+
+    # Then a worker reads that while the transaction is still open
+    with closing(OfferInbox(connection, topology, ["default"])) as inbox:
+        seen: list[bytes] = []
+        for _ in range(TURNS):
+            seen += [message.value() for message in inbox.read(0.05)]
+            if b"of the living" in seen:
+                break
+    dead.abort_transaction(10)
+    assert seen == [b"of the dead", b"of the living"]
 
 
 def _poll_until_all_is_shared(inboxes: list[OfferInbox], total: int) -> None:
