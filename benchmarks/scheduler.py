@@ -1,10 +1,11 @@
 """What the scheduler does for a job between reading and writing, per job, without Kafka.
 
-    python benchmarks/scheduler.py [--jobs 40000] [--partitions 4] [--batch 2000] [--produce] [--rocksdb]
+    python benchmarks/scheduler.py [--jobs 40000] [--partitions 4] [--batch 2000] [--produce] [--rocksdb] [--at-once]
 
 Real commands and reports in bytes go through the real program: decode, decide, evolve, offers, encode, rows, local
 table. A stand-in for the producer collects what is sent, and a stand-in for the worker answers it. `--produce` hands
-every record to a real producer that reaches no broker, to see what that costs as well. CPU microseconds per job.
+every record to a real producer that reaches no broker, to see what that costs as well. `--at-once`
+submits all jobs before the first report comes, so that most of them wait on disk. CPU microseconds per job.
 """
 
 import argparse
@@ -204,6 +205,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=2_000)
     parser.add_argument("--produce", action="store_true")
     parser.add_argument("--rocksdb", action="store_true")
+    parser.add_argument("--at-once", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         tables: Any = MemoryTables()
@@ -211,21 +213,26 @@ def main() -> None:
             from mainspring.processors.engine.tables.rocks import RocksTables
 
             tables = RocksTables(Path(home) / "state")
-        run(Bench(given.partitions, tables, produce=given.produce), given.jobs, given.batch)
+        run(Bench(given.partitions, tables, produce=given.produce), given.jobs, given.batch, at_once=given.at_once)
         tables.close()
 
 
-def run(bench: Bench, jobs: int, batch: int) -> None:
-    """Takes the jobs through their whole life, a batch after the other."""
+def run(bench: Bench, jobs: int, batch: int, *, at_once: bool) -> None:
+    """Takes the jobs through their whole life: a batch after the other, or all submits first."""
     partitions, topology = bench.topology.partitions, bench.topology
     waiting = list(commands(jobs, partitions))
     gc.collect()
     gc.freeze()
     gc.disable()
+    unanswered: list[tuple[str, bytes, bytes, int]] = []
     for first in range(0, jobs, batch):
-        sent = bench.transact(topology.commands.name, waiting[first : first + batch])
-        while reports := answer(sent, partitions):
-            sent = bench.transact(topology.attempts.name, reports)
+        unanswered += bench.transact(topology.commands.name, waiting[first : first + batch])
+        if at_once and first + batch < jobs:
+            continue
+        while reports := answer(unanswered, partitions):
+            unanswered = []
+            for of_batch in range(0, len(reports), batch):
+                unanswered += bench.transact(topology.attempts.name, reports[of_batch : of_batch + batch])
     total = sum(bench.costs.used.values())
     for stage, used_ns in bench.costs.used.items():
         print(f"{stage:<42}{used_ns / 1000 / jobs:>7.2f} µs")

@@ -53,6 +53,10 @@ WINDOW_JOBS: Final = 10_000
 """Jobs that each index of a partition keeps in memory, where the others are in the table."""
 
 
+_FIRST_DUE: Final = 250
+_MOST_DUE: Final = 5_000
+"""Jobs that fall due in one tick, at first and at most."""
+
 _AT_ONCE: Final[TimeKey] = (1, 0, "")
 """Behind all that waits for nothing, and before everything else."""
 
@@ -106,6 +110,7 @@ class JobIndexes:
             self.queue(name)
         self._unfiled: dict[str, tuple[QueueIndex, ReadyJob]] = {}
         """Jobs that were ready at once and have no entry by time yet: most are offered before they need one."""
+        self._due_room = _FIRST_DUE
         self._counts = (0, 0, 0)
         self._has_turned = False
         """Whether the open transaction has put a job in flight, or taken one out of it."""
@@ -220,9 +225,16 @@ class JobIndexes:
             return list(dict.fromkeys(chain(self.renewals, ready, self.waiting.names(_AT_ONCE)))), iter(())
         return list(dict.fromkeys(chain(self.renewals, self._unfiled))), self.waiting.names(_AT_ONCE)
 
-    def take_due(self, now_ms: int, limit: int) -> None:
-        """Takes jobs whose time has come to the lanes of their queues."""
-        for _, (queue, _, job) in self.waiting.pop_due(now_ms, limit):
+    def take_due(self, now_ms: int) -> None:
+        """Takes jobs whose time has come to the lanes of their queues.
+
+        Of a herd a few at first, and twice as many each time while there are more: its first jobs are on offer before
+        the others have been moved.
+        """
+        room = self._due_room
+        due = self.waiting.pop_due(now_ms, room)
+        self._due_room = min(2 * room, _MOST_DUE) if len(due) == room else _FIRST_DUE
+        for _, (queue, _, job) in due:
             ready = self.queue(queue).ready
             other = ready.find(job.job_id)
             if other is not None:

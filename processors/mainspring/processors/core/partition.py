@@ -183,7 +183,7 @@ class PartitionCore:
         indexes = self._indexes
         for (_, _, job_id), _ in indexes.start_deadlines.pop_due(now.wall_ms, _MOVES_PER_TICK):
             self._decide(job_id, StartDeadlinePassed(job_id=job_id), self._timer, now)
-        indexes.take_due(now.wall_ms, _MOVES_PER_TICK)
+        indexes.take_due(now.wall_ms)
         self._dispatcher.renew_due(now, _MOVES_PER_TICK)
         for job_id in indexes.history.evict(now.wall_ms, _MOVES_PER_TICK):
             self._rows.put_state(job_id, None)

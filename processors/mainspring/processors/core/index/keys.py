@@ -5,6 +5,7 @@ sort, and behind it what an integer is more or less than that. A shorter key tha
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from math import inf
 from struct import Struct
 from typing import Final
@@ -79,7 +80,9 @@ def decode_time_key(data: bytes, at: int) -> TimeKey:
     return instant - _SIGN, seq, data[at + _TIME.size :].decode()
 
 
+@lru_cache(maxsize=4_096)
 def _number(value: float) -> bytes:
+    # Priorities are few, and many jobs are due in the same millisecond. Equal numbers have equal bytes.
     try:
         nearest = float(value)
     except OverflowError:

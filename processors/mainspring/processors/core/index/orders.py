@@ -1,6 +1,7 @@
 """How a queue orders its jobs, and what of that the index by time keeps, so that no row is read when jobs fall due."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from struct import Struct
 from zlib import crc32
 
@@ -56,8 +57,13 @@ def time_key(job: ReadyJob) -> TimeKey:
 def encode_waiting(waiting: Waiting) -> bytes:
     """The bytes beside a job's time key."""
     queue, tag, job = waiting
-    name, tenant = queue.encode(), job.tenant.encode()
-    return _HEAD.pack(tag, job.band, len(name), len(tenant)) + name + tenant + encode_numbers(job.key)
+    return _lane(queue, tag, job.band, job.tenant) + encode_numbers(job.key)
+
+
+@lru_cache(maxsize=1_024)
+def _lane(queue: str, tag: int, band: int, tenant: str) -> bytes:
+    name, tenant_name = queue.encode(), tenant.encode()
+    return _HEAD.pack(tag, band, len(name), len(tenant_name)) + name + tenant_name
 
 
 def decode_waiting(
