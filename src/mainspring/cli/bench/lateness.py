@@ -36,6 +36,7 @@ def measure(site: Site, rate: int, seconds: int, records: int) -> Report:
     jobs = rate * seconds
     with many_handles(), site.client() as client:
         warm_up = max(1, rate * _WARM_UP_S)
+        run_through(client, warm_up)
         end_to_end_per_s = warm_up / run_through(client, warm_up)
         first_s = int(time.time() + jobs / end_to_end_per_s) + _HEAD_START_S
         due_ns = [first_s * 10**9 + number * 10**9 // rate for number in range(jobs)]

@@ -76,11 +76,7 @@ class Report:
 
     def as_json(self, layout: Mapping[str, Any]) -> dict[str, Any]:
         """The whole report as plain JSON types."""
-        goals = [
-            {"name": each.name, "value": each.value, "unit": each.unit, "goal": each.goal, "met": each.met}
-            for each in self.figures
-            if each.goal is not None
-        ]
+        goals = [asdict(each) | {"met": each.met} for each in self.figures if each.goal is not None]
         return {
             "bench": self.bench,
             "what": self.what,

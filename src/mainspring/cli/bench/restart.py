@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mainspring.cli.bench.limits import Consumed, measure_limits, read_through
 from mainspring.cli.bench.load import patience_s, stage, submit
 from mainspring.cli.bench.report import Figure, Report
-from mainspring.cli.bench.site import Site
+from mainspring.cli.bench.site import ASSIGNED, Site
 from mainspring.cli.bench.usage import peak_resident_mib
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ __all__ = ["accept_all", "measure"]
 GOAL_STORE_S, GOAL_KILLED_S, GOAL_CHANGELOG_S = 3.0, 5.0, 10.0
 GOAL_CHANGELOG_S_PER_JOB = 40e-6
 _LATER_S = 86_400.0
-_CHUNK = 20_000
-_ASSIGNED = "partitions assigned"
+_CHUNK, _TOLD_EVERY = 20_000, 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +127,8 @@ def accept_all(site: Site, client: "Client", jobs: int) -> None:
     """Submits jobs for tomorrow and returns when the last of each partition is accepted."""
     last: dict[int, JobHandle] = {}
     for first in range(0, jobs, _CHUNK):
+        if first and first % _TOLD_EVERY == 0:
+            stage(f"  {first:,} submitted")
         # Verdicts come in the order of the submits, partition by partition: all other handles are let go.
         chunk = submit(client, min(_CHUNK, jobs - first), delay=_LATER_S)
         last.update({_partition_of(site, handle.job_id): handle for handle in chunk})
@@ -148,15 +149,15 @@ def _takeover(site: Site, client: "Client", jobs: int) -> _Takeover:
     """Starts a second scheduler, which gets its share of the partitions, and kills the first one."""
     stage("a second scheduler")
     site.second.start()
-    site.second.wait_ready(patience_s(jobs))
-    noticed_before = sum(1 for _ in site.second.told(_ASSIGNED))
+    site.second.wait_joined(patience_s(jobs))
+    noticed_before = sum(1 for _ in site.second.told(ASSIGNED))
     stage("the first one dies")
     began_s, began_at = time.monotonic(), time.time()
     site.scheduler.kill()
     for probe in _probes(site, client):
         probe.accepted(patience_s(jobs))
     took_s = time.monotonic() - began_s
-    noticed_at = next(itertools.islice(site.second.told(_ASSIGNED), noticed_before, None))
+    noticed_at = next(itertools.islice(site.second.told(ASSIGNED), noticed_before, None))
     return _Takeover(takeover_s=round(took_s, 2), noticed_s=round(noticed_at - began_at, 2))
 
 

@@ -8,13 +8,13 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mainspring.cli.bench.usage import Meter, log_bytes
 from mainspring.cli.context import Globals
@@ -27,12 +27,17 @@ if TYPE_CHECKING:
     from mainspring.local import EmbeddedKafka
     from mainspring.settings import Settings
 
-__all__ = ["Plan", "Process", "Site", "open_site"]
+__all__ = ["ASSIGNED", "Plan", "Process", "Site", "open_site"]
 
 APP = "mainspring.cli.bench.jobs:app"
 _READY_S = 60.0
 _STOP_S = 30.0
 _TAIL_LINES = 20
+_LOOK_S = 0.05
+_ANSWER_S = 5.0
+ASSIGNED = "partitions assigned"
+"""What the log of a scheduler says when the group has given it some."""
+_LAG = "mainspring_standby_lag_records"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +76,13 @@ class Process:
 
     def wait_ready(self, timeout_s: float = _READY_S) -> None:
         """Returns when its own `/readyz` says so. Raises `CliError` when it ends instead, or takes too long."""
-        deadline = time.monotonic() + timeout_s
-        while (reason := self._unready()) is not None:
-            if time.monotonic() > deadline:
-                raise CliError(f"The {self.name} is not ready after {timeout_s:.0f} s.", why=reason)
-            time.sleep(0.05)
+        self._wait_for(self._unready, "is not ready", timeout_s)
+
+    def wait_joined(self, timeout_s: float) -> None:
+        """Returns when it has partitions, and decides for them; as a warm standby, when it has read those of others."""
+        self._wait_for(lambda: None if any(self.told(ASSIGNED)) else "it has no partition", "has no share", timeout_s)
+        self.wait_ready(timeout_s)
+        self._wait_for(self._lagging, "is no warm standby", timeout_s)
 
     def check(self) -> None:
         """Raises `CliError` with its last words when it has ended."""
@@ -109,17 +116,36 @@ class Process:
             self._process.kill()
             self._process.wait()
 
-    def _unready(self) -> str | None:
-        from mainspring.local.ports import LOOPBACK
+    def _wait_for(self, missing: Callable[[], str | None], what: str, timeout_s: float) -> None:
+        deadline = time.monotonic() + timeout_s
+        while (reason := missing()) is not None:
+            self.check()
+            if time.monotonic() > deadline:
+                raise CliError(f"The {self.name} {what} after {timeout_s:.0f} s.", why=reason)
+            time.sleep(_LOOK_S)
 
+    def _unready(self) -> str | None:
         self.check()
         try:
-            with urllib.request.urlopen(f"http://{LOOPBACK}:{self._port}/readyz", timeout=5.0):
+            with self._ask("readyz"):
                 return None
         except urllib.error.HTTPError as error:
             return error.read().decode("utf-8", "replace").strip()
         except OSError as error:
             return str(error)
+
+    def _lagging(self) -> str | None:
+        from prometheus_client.parser import text_string_to_metric_families
+
+        with self._ask("metrics") as answer:
+            families = text_string_to_metric_families(answer.read().decode())
+        left = sum(sample.value for family in families if family.name == _LAG for sample in family.samples)
+        return f"{left:,.0f} records of others are still to be read" if left else None
+
+    def _ask(self, page: str) -> Any:
+        from mainspring.local.ports import LOOPBACK
+
+        return urllib.request.urlopen(f"http://{LOOPBACK}:{self._port}/{page}", timeout=_ANSWER_S)
 
 
 class Site:
