@@ -38,6 +38,9 @@ sim: $(VENV)/.dev ## Simulate an installation through its faults: make sim SEEDS
 chronos: $(VENV)/.dev ## 200 schedules through kills and pauses of every role, brokers too: 5,000 targets, none missed
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) tests/proof/chronos_long.py
 
+chaos: $(VENV)/.dev ## An exact copy through kills of schedulers; 300 kills of workers: no job lost, repeats counted
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) tests/proof/chaos_long.py
+
 check: $(VENV)/.dev ## Lint, format, types, import contracts, generated docs, compose file
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
