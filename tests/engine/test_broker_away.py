@@ -70,3 +70,17 @@ def test_the_questions_of_a_takeover_are_answered_after_the_broker_was_away_for_
         broker.restart()
 
         assert [until(ask, fails=False) for ask in questions] == before
+
+
+def test_a_leader_that_stays_silent_is_not_taken_for_one_that_has_nothing(broker: EmbeddedKafka) -> None:
+    with an_admin(broker) as admin:
+        questions: list[Callable[[], Pending[Any]]] = [lambda: admin.ends(PLACES), lambda: admin.beginnings(PLACES)]
+        # given that the client knows the leader already, so that it asks nobody else first
+        before = [until(ask, fails=False) for ask in questions]
+
+        broker.pause()
+        silent = [answer(ask) for ask in questions]
+        broker.resume()
+
+        assert [type(each) for each in silent] == [TransactionError, TransactionError]
+        assert [until(ask, fails=False) for ask in questions] == before

@@ -15,6 +15,7 @@ from mainspring.client.errors import ClientError, EventsUnavailableError, Topics
 from mainspring.client.patience import is_absent, patiently
 from mainspring.client.steps import Steps, fail, fulfil, wait
 from mainspring.topics import Topology
+from mainspring.topics.offsets import answered_offset
 
 __all__ = ["Ends"]
 
@@ -107,7 +108,7 @@ class Ends:
         def ask() -> dict[int, int]:
             try:
                 answers = admin.list_offsets(wanted, isolation_level=isolation, request_timeout=self._timeout_s)
-                return {asked.partition: answer.result().offset for asked, answer in answers.items()}
+                return {asked.partition: answered_offset(answer.result()) for asked, answer in answers.items()}
             except KafkaException:
                 # By itself the client library would ask with the leaders of before for minutes.
                 self._look_for_leaders(admin)

@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from mainspring.log.errors import LogRangeError, LogStalledError, LogTopicError
 from mainspring.log.source import Raw, Span
 from mainspring.topics import Connection, Topic, Topology
+from mainspring.topics.offsets import answered_offset
 
 __all__ = ["KafkaLog"]
 
@@ -106,7 +107,7 @@ class KafkaLog:
             dict.fromkeys(wanted, spec), isolation_level=self._isolation, request_timeout=ADMIN_TIMEOUT_S
         )
         return {
-            (at.topic, at.partition): future.result(timeout=2 * ADMIN_TIMEOUT_S).offset
+            (at.topic, at.partition): answered_offset(future.result(timeout=2 * ADMIN_TIMEOUT_S))
             for at, future in futures.items()
         }
 

@@ -12,6 +12,7 @@ from mainspring.processors.engine.kafka.faults import fault_of
 from mainspring.processors.engine.kafka.logs import library_logger
 from mainspring.processors.engine.kafka.offsets import GroupOffsets
 from mainspring.processors.engine.ports import Mark, Pending, Place
+from mainspring.topics.offsets import answered_offset
 
 __all__ = ["KafkaAdmin"]
 
@@ -57,7 +58,7 @@ class KafkaAdmin:
         which = [(str(place.topic), int(place.partition)) for place in answers]
         return _Answer(
             list(answers.values()),
-            lambda found: {place: each.offset for place, each in zip(which, found, strict=True)},
+            lambda found: {place: answered_offset(each) for place, each in zip(which, found, strict=True)},
             self._doubt(client),
         )
 
