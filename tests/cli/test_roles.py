@@ -1,10 +1,13 @@
-"""What makes a projector alive."""
+"""What makes a projector alive, and a scheduler alive and ready."""
 
+import time
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import cast
 
-from mainspring.cli.roles import PROJECTOR_LOOP_MAX_AGE_S, projector_health
+from mainspring.cli.roles import LOOP_READY_MAX_AGE_S, PROJECTOR_LOOP_MAX_AGE_S, projector_health, scheduler_health
 from mainspring.processors.projector import Projector, ProjectorStatus
+from mainspring.processors.scheduler import Scheduler, SchedulerStatus
 from mainspring.telemetry.health import Health, Probe
 
 
@@ -24,3 +27,40 @@ def test_a_projector_whose_loop_hangs_is_not_alive_though_its_process_runs() -> 
 
     assert not report.ok
     assert "has not come round for 181 s" in str(report.as_json())
+
+
+@dataclass(frozen=True)
+class Held:
+    """A scheduler that owns a partition and was last round its loop some seconds ago."""
+
+    age_s: float
+
+    def status(self) -> SchedulerStatus:
+        return SchedulerStatus(
+            slot="s",
+            owned=(0,),
+            ready=(0,),
+            restoring=(),
+            last_loop_ms=time.monotonic_ns() // 1_000_000 - round(1_000 * self.age_s),
+            last_commit_ms=None,
+            transactions=1,
+            restarts=0,
+            has_joined=True,
+        )
+
+
+def scheduler_of(age_s: float) -> Health:
+    health = Health()
+    scheduler_health(health, cast(Scheduler, Held(age_s)))
+    return health
+
+
+def test_a_scheduler_that_the_brokers_do_not_let_end_its_transaction_is_alive_and_says_that_it_waits_for_them() -> None:
+    health = scheduler_of(LOOP_READY_MAX_AGE_S + 5)
+
+    assert health.report(Probe.LIVE).ok
+    assert "waits for the brokers" in health.report(Probe.READY).checks["partitions"]
+
+
+def test_a_scheduler_whose_loop_comes_round_is_ready() -> None:
+    assert scheduler_of(1.0).report(Probe.READY).ok

@@ -15,6 +15,8 @@ __all__ = ["projector_health", "scheduler_health", "worker_health"]
 
 # Shorter than max.poll.interval.ms: a loop that hangs is restarted before the group notices.
 LOOP_MAX_AGE_S = 60.0
+# Longer than a transaction takes that goes well. One that the brokers do not let end is tried for longer.
+LOOP_READY_MAX_AGE_S = 15.0
 CONTACT_MAX_AGE_S = 30.0
 PROJECTOR_LAG_MAX = 10_000
 # One batch may be a long statement of a busy database, and retention deletes in batches between two.
@@ -22,7 +24,10 @@ PROJECTOR_LOOP_MAX_AGE_S = 180.0
 
 
 def scheduler_health(health: "Health", scheduler: "Scheduler") -> None:
-    """Alive while its loop comes round, ready while every partition that it owns decides, started once that was so."""
+    """Alive while its loop comes round, ready while every partition that it owns decides, started once that was so.
+
+    It is not ready, and alive, while its loop is held up by a transaction that the brokers do not let end.
+    """
     started_at_ms = time.monotonic_ns() // 1_000_000
 
     def age_s() -> float:
@@ -31,7 +36,9 @@ def scheduler_health(health: "Health", scheduler: "Scheduler") -> None:
         return (time.monotonic_ns() // 1_000_000 - last_ms) / 1000
 
     def ready() -> str | None:
-        status = scheduler.status()
+        status, held_up_s = scheduler.status(), age_s()
+        if held_up_s > LOOP_READY_MAX_AGE_S:
+            return f"waits for the brokers: its loop has not come round for {held_up_s:.0f} s"
         if status.restoring:
             return f"restores partitions {', '.join(map(str, status.restoring))}"
         return None if status.is_ready else "has not joined the group yet"
