@@ -21,7 +21,7 @@ SECONDS ?= 2000
 JOBS ?= 2
 SIM_ARGS ?=
 
-.PHONY: help demo test sim check venv bench constraints clean
+.PHONY: help demo test sim brokers check venv bench constraints clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[36m%-12s\033[0m %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -40,6 +40,9 @@ chronos: $(VENV)/.dev ## 200 schedules through kills and pauses of every role, b
 
 chaos: $(VENV)/.dev ## An exact copy through kills of schedulers; 300 kills of workers: no job lost, repeats counted
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) tests/proof/chaos_long.py
+
+brokers: $(VENV)/.dev ## Three brokers killed, ended, paused and out of disk under load, two of them at once: nothing lost
+	@$(BIN)/python -m pytest $(PYTEST_ARGS) tests/proof/brokers_long.py
 
 check: $(VENV)/.dev ## Lint, format, types, import contracts, generated docs, compose file
 	$(BIN)/ruff check .
