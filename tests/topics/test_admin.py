@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from mainspring.topics import Connection, Role, TopicMismatchError, Topology, TopologyError, admin
@@ -53,6 +53,31 @@ def test_topics_are_planned_made_and_then_there_is_nothing_to_do(connection: Con
     assert admin.apply(connection, topology).is_empty
     assert all(partitions(connection, topic.name) == topic.partitions for topic in topology.all())
     admin.verify(connection, topology)
+
+
+def test_commands_and_events_carry_the_time_of_the_broker_whatever_their_writer_says(
+    connection: Connection, topology: Topology
+) -> None:
+    # given
+    admin.apply(connection, topology)
+    producer = Producer(connection.producer_config())
+    stamps: list[tuple[int, int]] = []
+    long_ago_ms = 1_000
+
+    # when
+    for topic in (topology.commands, topology.events):
+        producer.produce(
+            topic.name,
+            b"x",
+            b"k",
+            timestamp=long_ago_ms,
+            on_delivery=lambda _, message: stamps.append(message.timestamp()),
+        )
+    assert producer.flush(TIMEOUT_S) == 0
+
+    # then
+    assert [kind for kind, _ in stamps] == [TIMESTAMP_LOG_APPEND_TIME] * 2
+    assert min(at_ms for _, at_ms in stamps) > long_ago_ms
 
 
 def test_what_is_missing_is_told_with_what_to_do(connection: Connection, topology: Topology) -> None:
