@@ -53,6 +53,8 @@ Counts = tuple[int, int, int]
 
 _COUNTS = Struct(">QQQ")
 _COUNTED = (WAITING_PREFIX, DEADLINE_PREFIX, FINISHED_PREFIX)
+_PREFIX_BYTES = 2
+"""Of each of these."""
 
 
 def encode_counts(counts: Counts) -> bytes:
@@ -130,8 +132,10 @@ def changed_entries(
         new = {} if after is None else entries_of(after, order_of)
         rows.update((key, None) for key in old.keys() - new.keys())
         rows.update((key, value) for key, value in new.items() if old.get(key) != value)
-        for prefix in _COUNTED:
-            counted[prefix] += sum(key.startswith(prefix) for key in new) - sum(key.startswith(prefix) for key in old)
+        for key in old:
+            counted[key[:_PREFIX_BYTES]] -= 1
+        for key in new:
+            counted[key[:_PREFIX_BYTES]] += 1
         if before is not None and is_in_flight(before):
             flying.pop(before.job_id, None)
         if after is not None and is_in_flight(after):
