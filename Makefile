@@ -20,8 +20,10 @@ SEEDS ?= 1-300
 SECONDS ?= 2000
 JOBS ?= 2
 SIM_ARGS ?=
+# Where the reports and the plots of the performance page are.
+PLOTS := docs/performance
 
-.PHONY: help demo test sim brokers check venv bench constraints clean
+.PHONY: help demo test sim brokers check venv bench plots constraints clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[36m%-12s\033[0m %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -56,6 +58,18 @@ venv: $(VENV)/.dev ## Set up .venv with everything that the tests and checks nee
 
 bench: $(VENV)/.run ## Measure throughput, latency, lateness, herd, schedules, restart and idle beside this machine's limit
 	@for figure in throughput latency lateness herd schedules restart idle; do $(BIN)/mainspring bench $$figure || exit 1; done
+
+# Each report replaces the former one only when it is whole.
+plots: $(VENV)/.dev ## Measure at scale on a quiet machine, and draw the plots of docs/performance.md: most of an hour
+	@run() { name=$(PLOTS)/$$1; shift; "$$@" >$$name.new && mv $$name.new $$name.json || { rm -f $$name.new; exit 1; }; }; \
+	run throughput $(BIN)/mainspring bench throughput -o json; \
+	run lateness $(BIN)/mainspring bench lateness -o json; \
+	run herd $(BIN)/mainspring bench herd --jobs 1000000 -o json; \
+	for jobs in 10000 100000 1000000; do \
+	  run restart-$$jobs $(BIN)/mainspring bench restart --jobs $$jobs -o json; done; \
+	for jobs in 200000 1000000 10000000; do \
+	  $(BIN)/python benchmarks/pending.py --pending $$jobs --json $(PLOTS)/pending-$$jobs.json || exit 1; done; \
+	$(BIN)/python -m benchmarks.page
 
 constraints: $(VENV)/.dev ## Renew constraints.txt from what is installed, after an upgrade that passes the tests
 	@{ head -n 1 constraints.txt; $(PIP) freeze --exclude-editable; } > constraints.new && mv constraints.new constraints.txt

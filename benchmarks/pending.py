@@ -1,20 +1,23 @@
 """What millions of pending jobs cost a scheduler, without Kafka: memory, the rate of submits, a new start, a herd.
 
-    python benchmarks/pending.py [--pending 10000000] [--submits 100000] [--partitions 4] [--due-at-once]
+    python benchmarks/pending.py [--pending 10000000] [--submits 100000] [--partitions 4] [--due-at-once] [--json FILE]
 
 Submits in bytes go through the real program into RocksDB, as a scheduler process does it between reading and writing;
-what would go to the producer is dropped. First with nothing pending; then the tables are filled with rows of so many
-pending jobs, opened as by a new start, and as many submits follow. Printed: microseconds of CPU per submit, resident
-memory, seconds to open. With `--due-at-once` all that was filled in then falls due at one instant: how long until the
-first offer, until a CRITICAL job that is submitted in the middle is offered, and how fast the rest drains.
+what would go to the producer is dropped. The tables are filled with rows of so many pending jobs, opened as by a new
+start, and `--submits` more follow; at last as many with nothing pending, to compare with. Printed: microseconds of CPU
+per submit, resident memory, seconds to open. With `--due-at-once` all that was filled in then falls due at one instant:
+how long until the first offer, until a CRITICAL job that is submitted in the middle is offered, and how fast the rest
+drains. `--json` writes the figures down, too, for `benchmarks/plots.py`.
 """
 
 import argparse
 import gc
+import json
+import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice
 from pathlib import Path
 from time import perf_counter, process_time, thread_time
@@ -51,6 +54,7 @@ CACHED_ROWS, WINDOW_JOBS = 100_000, 40_000
 BATCH = 2_000
 FILL_ROWS = 20_000
 HERD_STEP_MS = 500
+GOAL_RESIDENT_MIB, GOAL_SHARE_PCT = 400.0, 80.0
 Input = tuple[bytes, bytes, int]
 
 
@@ -162,33 +166,70 @@ def main() -> None:
     parser.add_argument("--submits", type=int, default=100_000)
     parser.add_argument("--partitions", type=int, default=4)
     parser.add_argument("--due-at-once", action="store_true")
+    parser.add_argument("--json", type=Path)
     given = parser.parse_args()
+    load_before = os.getloadavg()[0]
     home = Path(tempfile.mkdtemp(prefix="mainspring-pending-"))
     spread_ms = 0 if given.due_at_once else 30 * 86_400_000
     try:
-        print(f"resident before anything: {resident_mib():.0f} MiB", flush=True)
-        scheduler = Scheduler(home / "empty", given.partitions, Now(NOW_MS, 0))
-        submit_many(scheduler, given.submits)
-        scheduler.store.close()
-        del scheduler
+        empty_mib = resident_mib()
+        print(f"resident before anything: {empty_mib:.0f} MiB", flush=True)
         fill(home / "state", given.partitions, given.pending, spread_ms)
         gc.collect()
-        print(f"{size_mib(home):,.0f} MiB on disk", flush=True)
+        disk_mib = size_mib(home)
+        print(f"{disk_mib:,.0f} MiB on disk", flush=True)
         began = perf_counter()
         scheduler = Scheduler(home / "state", given.partitions, Now(NOW_MS, 0))
         scheduler.transact(scheduler.topology.commands.name, [])
+        opened_s, opened_mib = perf_counter() - began, resident_mib()
         waiting = sum(each.core.waiting for each in scheduler.owned)
-        print(f"opened with {waiting:,} pending: {perf_counter() - began:.2f} s, {resident_mib():.0f} MiB", flush=True)
-        submit_many(scheduler, given.submits)
+        print(f"opened with {waiting:,} pending: {opened_s:.2f} s, {opened_mib:.0f} MiB", flush=True)
+        us_beside = submit_many(scheduler, given.submits)
+        found = {"disk_mib": disk_mib, "empty_mib": empty_mib, "opened_mib": opened_mib, "opened_s": opened_s}
+        found["submitted_mib"] = resident_mib()
         if given.due_at_once:
             herd(scheduler, given.pending)
         scheduler.store.close()
+        del scheduler
+        # At last, so that what it leaves in memory is not taken for that of the others.
+        scheduler = Scheduler(home / "empty", given.partitions, Now(NOW_MS, 0))
+        us_at_zero = submit_many(scheduler, given.submits)
+        scheduler.store.close()
+        if given.json is not None:
+            report_to(given.json, given.pending, found, (us_at_zero, us_beside), load_before)
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def submit_many(scheduler: Scheduler, jobs: int) -> None:
-    """Submits jobs for the day after tomorrow."""
+def report_to(
+    path: Path, pending: int, found: Mapping[str, float], us_per_submit: tuple[float, float], load: float
+) -> None:
+    """Writes the figures down; microseconds per submit are those at zero pending, and beside what is pending."""
+    at_zero, beside = us_per_submit
+    share_pct = round(100 * at_zero / beside, 1)
+    figures = {
+        "bench": "pending",
+        "jobs": pending,
+        **{name: round(value, 2) for name, value in found.items()},
+        "cpu_us_per_submit_at_zero": round(at_zero, 1),
+        "cpu_us_per_submit": round(beside, 1),
+        "goals": [
+            _goal("resident memory", round(found["submitted_mib"], 1), "MiB", GOAL_RESIDENT_MIB, at_least=False),
+            _goal("submits, of the rate at zero pending", share_pct, "%", GOAL_SHARE_PCT, at_least=True),
+        ],
+        "layout": {"load_before": round(load, 1)},
+        "machine": {"cores": os.cpu_count()},
+    }
+    path.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+
+
+def _goal(name: str, value: float, unit: str, goal: float, *, at_least: bool) -> dict[str, Any]:
+    met = value >= goal if at_least else value <= goal
+    return {"name": name, "value": value, "unit": unit, "goal": goal, "at_least": at_least, "met": met}
+
+
+def submit_many(scheduler: Scheduler, jobs: int) -> float:
+    """Submits jobs for the day after tomorrow; returns the microseconds of CPU that each took in the loop."""
     partitions, topic = scheduler.topology.partitions, scheduler.topology.commands.name
     source = submits(partitions, DUE_MS + 86_400_000, 86_400_000)
     used = behind = 0.0
@@ -207,6 +248,7 @@ def submit_many(scheduler: Scheduler, jobs: int) -> None:
         f"{resident_mib():.0f} MiB resident",
         flush=True,
     )
+    return used / jobs * 1e6
 
 
 def fill(path: Path, partitions: int, pending: int, spread_ms: int) -> None:

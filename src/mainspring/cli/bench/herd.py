@@ -24,6 +24,7 @@ GOAL_SHARE_PCT, GOAL_PEAK_MIB = 80.0, 600.0
 _COMPARED_JOBS = 100_000
 """More say no more about the end-to-end rate, and take their time."""
 _HEAD_START = timedelta(seconds=3)
+_ACCEPTING_SHARE = 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +62,8 @@ def measure(site: Site, jobs: int, records: int) -> Report:
 
 
 def _drain(site: Site, client: "Client", jobs: int, end_to_end_per_s: float) -> _Drained:
-    # As far ahead as submitting and accepting them takes, with room: the run before did three times as much.
-    due_at = datetime.now(UTC) + timedelta(seconds=jobs / end_to_end_per_s) + _HEAD_START
+    # As far ahead as submitting and accepting them takes, with room: the run before did two or three times as much.
+    due_at = datetime.now(UTC) + timedelta(seconds=_ACCEPTING_SHARE * jobs / end_to_end_per_s) + _HEAD_START
     due_ns = int(due_at.timestamp() * 1_000) * 1_000_000
     stage(f"submitting {jobs:,} jobs for {due_at:%H:%M:%S} UTC")
     herd = submit_each(client, ["since"] * jobs, [{"at_ns": due_ns}] * jobs, run_at=due_at)
