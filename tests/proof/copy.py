@@ -123,11 +123,11 @@ class Copy(Faults):
         """
         board = self.site.board
         assert sum(map(len, self.asked.values())) == self.commands
-        _assert_exact(board, self.asked)
+        assert_exact(board, self.asked)
         with Board(self.site.settings.connection(), self.site.topology) as again:
             seen = sum(map(len, board.lives.values()))
             again.until(lambda: sum(map(len, again.lives.values())) >= seen, "the whole log to be read again")
-            _assert_exact(again, self.asked)
+            assert_exact(again, self.asked)
 
     def assert_the_log_agrees(self) -> None:
         """`mainspring log verify`: fold, tables, whole transactions."""
@@ -139,7 +139,8 @@ class Copy(Faults):
 _ANSWERS: dict[type, type] = {SubmitJob: JobSubmitted, RescheduleJob: JobRescheduled, CancelJob: JobCancelled}
 
 
-def _assert_exact(board: Board, asked: dict[str, list[Answer]]) -> None:
+def assert_exact(board: Board, asked: dict[str, list[Answer]]) -> None:
+    """What a board has seen is what was asked, key by key."""
     found = {
         key: [(type(event), event.cause.partition, event.cause.offset) for event in events]
         for key, events in board.lives.items()
