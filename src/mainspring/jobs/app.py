@@ -105,6 +105,7 @@ class App:
         tenant: str | None = None,
         max_lost: int | None = None,
         tags: tuple[str, ...] | None = None,
+        spread: float | timedelta | None = None,
     ) -> Callable[[Callable[P, R]], JobFunction[P, R]]: ...
     def job(
         self,
