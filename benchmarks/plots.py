@@ -19,12 +19,12 @@ __all__ = ["DIRECTORY", "draw", "reports_in"]
 DIRECTORY = Path(__file__).parents[1] / "docs" / "performance"
 REPORTS = ("throughput", "herd", "lateness")
 _INK, _FAINT = "var(--ink)", "var(--faint)"
-_COLORS = ("var(--blue)", "var(--orange)", "var(--green)", "var(--purple)", "var(--grey)")
+_COLORS = ("var(--blue)", "var(--orange)", "var(--green)", "var(--purple)", "var(--pink)", "var(--grey)")
 _CSS = """inline:
 :root { --ink: #1f2328; --faint: #8c959f; --blue: #0969da; --orange: #bc4c00; --green: #1a7f37; --purple: #8250df;
-  --grey: #6e7781 }
+  --pink: #bf3989; --grey: #6e7781 }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --faint: #6e7681; --blue: #58a6ff; --orange: #f0883e;
-  --green: #3fb950; --purple: #bc8cff; --grey: #8b949e } }
+  --green: #3fb950; --purple: #bc8cff; --pink: #f778ba; --grey: #8b949e } }
 .reactive { stroke-width: 2; fill-opacity: .85 }
 .guide.line { stroke-opacity: .4 }
 """
@@ -177,6 +177,8 @@ def _restart(reports: Mapping[int, Mapping[str, Any]]) -> Any:
     chart.add("after kill -9", [one["ready_s"]["killed"] for one in each])
     chart.add("changelog alone", [one["ready_s"]["changelog"] for one in each])
     chart.add("a second one takes over", [one["takeover_s"] for one in each])
+    if all("standby" in one for one in each):
+        chart.add("a warm standby does", [one["standby"]["takeover_s"] for one in each])
     raw = [round(one["changelog_records"] / one["changelog_raw_per_s"], 2) for one in each]
     chart.add("limit: bare read of the changelog", raw)
     return chart

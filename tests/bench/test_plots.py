@@ -32,7 +32,15 @@ def reports(tmp_path: Path) -> Path:
     for jobs in (1_000, 20_000):
         ready_s = {"graceful": 1.1, "killed": 1.7, "changelog": 3.3}
         changelog = {"changelog_records": 2 * jobs, "changelog_raw_per_s": 10_000}
-        write(tmp_path, f"restart-{jobs}", jobs=jobs, ready_s=ready_s, takeover_s=8.8, **changelog)
+        write(
+            tmp_path,
+            f"restart-{jobs}",
+            jobs=jobs,
+            ready_s=ready_s,
+            takeover_s=8.8,
+            standby={"takeover_s": 4.4},
+            **changelog,
+        )
     write(tmp_path, "pending-1000", jobs=1_000, empty_mib=60.0, opened_mib=88.0, submitted_mib=99.0)
     return tmp_path
 
@@ -48,7 +56,7 @@ def texts(svg: bytes) -> str:
         ("herd.svg", ["1,000 jobs due at one instant", "end-to-end rate of the same run", "the goal"]),
         ("lateness.svg", ["at 50 starts a second", "75", "25", "250"]),
         ("lateness-by-second.svg", ["p99", "goal of p50"]),
-        ("restart.svg", ["1,000", "20,000", "after kill -9", "8.8", "limit: bare read of the changelog"]),
+        ("restart.svg", ["1,000", "20,000", "after kill -9", "8.8", "4.4", "limit: bare read of the changelog"]),
         ("pending.svg", ["88", "99", "MiB"]),
     ],
 )
