@@ -19,11 +19,13 @@ from mainspring.processors.engine.errors import TransactionError
 from mainspring.processors.engine.ports import Admin, ChangelogReader, Inputs, Kafka, Output
 from mainspring.processors.scheduler import Scheduler
 from mainspring.settings import Settings
-from mainspring.telemetry import configure_logging
+from mainspring.telemetry import configure_logging, get_logger
 from tests.engine.faults import Faults, FaultyOutput
 
 POINTS = ("send_offsets", "commit")
 """Calls that come after the flush."""
+STARTS = "starts"
+"""Said in the log once the program is loaded."""
 
 
 class Order:
@@ -117,6 +119,7 @@ def main(settings_file: str, slot: str) -> None:
     flags: Mapping[str, object] = {"scheduler.slot": slot}
     settings = Settings.load(flags=flags, config=Path(settings_file), environ={})
     configure_logging(style="json", level="info")
+    get_logger(__name__).info(STARTS)
     order = Order()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: order.stop.set())

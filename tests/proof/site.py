@@ -26,7 +26,7 @@ from tests.proof.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "mainspring.cli")
-_VERIFY_S = 120.0
+_VERIFY_S = 300.0
 _STOP_S = 30.0
 
 
@@ -39,6 +39,8 @@ class Member:
     start_one: Callable[["Member"], "subprocess.Popen[Any]"]
     process: "subprocess.Popen[Any] | None" = None
     lives: int = 0
+    started_ms: float = 0.0
+    """When its present life was started, epoch milliseconds."""
     _said: "queue.SimpleQueue[str]" = field(default_factory=queue.SimpleQueue)
 
     @property
@@ -55,6 +57,7 @@ class Member:
     def start(self) -> None:
         """Starts it, for the first time or again."""
         self.lives += 1
+        self.started_ms = time.time() * 1_000
         self.process = self.start_one(self)
         self._listen()
 

@@ -41,6 +41,6 @@ def storm_of_workers(storm: WorkerStorm, report: Report) -> None:
     storm.assert_nothing_was_lost_or_doubled(ledger)
     storm.assert_the_log_agrees()
     report(
-        f"{storm.count} jobs on {WORKERS} workers, kill -9 of one every {EVERY_S:g} s ({storm.kills}), more by jobs; "
-        f"leases of {storm.lease_ms} ms: 0 lost; {storm.findings(ledger)}"
+        f"{storm.count} jobs on {WORKERS} workers, {storm.kills} kill -9 (every {EVERY_S:g} s, if one runs something), "
+        f"more by jobs; leases of {storm.lease_ms} ms: 0 lost; {storm.findings(ledger)}"
     )

@@ -56,6 +56,7 @@ class Findings:
     """What a storm has cost. Times in milliseconds, from the death of a worker until the scheduler gave up on a run."""
 
     deaths: int
+    every_s: float
     lost: int
     repeated: int
     detected_ms: tuple[float, ...]
@@ -64,15 +65,15 @@ class Findings:
         times = self.detected_ms
         p50, p99 = (times[min(len(times) - 1, len(times) * share // 100)] for share in (50, 99))
         return (
-            f"{self.deaths} deaths of workers, {self.lost} attempts lost with them, {self.repeated} side effects "
-            f"repeated ({self.repeated / self.deaths:.2f} per death); deaths noticed after {p50:.0f} ms p50, "
-            f"{p99:.0f} ms p99, {times[-1]:.0f} ms at most"
+            f"{self.deaths} deaths, one every {self.every_s:.1f} s, {self.lost} attempts lost with them, "
+            f"{self.repeated} side effects repeated ({self.repeated / self.deaths:.2f} per death); "
+            f"deaths noticed after {p50:.0f} ms p50, {p99:.0f} ms p99, {times[-1]:.0f} ms at most"
         )
 
 
 @dataclass(slots=True, kw_only=True)
 class WorkerStorm(Faults):
-    """One run: `kills` kills, one every `EVERY_S`, while `count` jobs come in evenly.
+    """One run: `kills` kills, one every `EVERY_S` or as soon as a worker runs something, while `count` jobs come in.
 
     `seconds`: shortest and longest of the jobs that are nothing special. `lease_ms`: that of the workers.
     """
@@ -129,7 +130,8 @@ class WorkerStorm(Faults):
         ]
         wanted_again = sum(entries[0].what == "failed" for entries in ledger.ended.values())
         return Findings(
-            deaths=len(self.dead_at_ns),
+            deaths=len(died_ms),
+            every_s=(max(died_ms.values()) - min(died_ms.values())) / 1_000 / (len(died_ms) - 1),
             lost=len(given_up),
             repeated=sum(times - 1 for times in ledger.duplicates().values()) - wanted_again,
             detected_ms=tuple(sorted(detected)),
