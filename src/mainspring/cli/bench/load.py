@@ -67,7 +67,9 @@ def wait_for(handles: "Sequence[JobHandle]") -> list[Any]:
 
     deadline = time.monotonic() + patience_s(len(handles))
     results: list[Any] = []
-    for handle in handles:
+    for number, handle in enumerate(handles):
+        if number and number % _TOLD_EVERY == 0:
+            stage(f"  {number:,} have ended")
         try:
             results.append(handle.result(timeout=max(0.0, deadline - time.monotonic())))
         except ClientError as error:
