@@ -20,6 +20,8 @@ SEEDS ?= 1-300
 SECONDS ?= 2000
 JOBS ?= 2
 SIM_ARGS ?=
+# Of the storm of workers in its long form; the jobs follow from it.
+KILLS ?= 300
 # Where the reports and the plots of the performance page are.
 PLOTS := docs/performance
 
@@ -40,8 +42,8 @@ sim: $(VENV)/.dev ## Simulate an installation through its faults: make sim SEEDS
 chronos: $(VENV)/.dev ## 200 schedules through kills and pauses of every role, brokers too: 5,000 targets, none missed
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) tests/proof/chronos_long.py
 
-chaos: $(VENV)/.dev ## An exact copy through kills of schedulers; 300 kills of workers: no job lost, repeats counted
-	@$(BIN)/python -m pytest $(PYTEST_ARGS) tests/proof/chaos_long.py
+chaos: $(VENV)/.dev ## An exact copy through kills of schedulers; 300 kills of workers (KILLS=…): no job lost, repeats counted
+	@KILLS=$(KILLS) $(BIN)/python -m pytest $(PYTEST_ARGS) tests/proof/chaos_long.py
 
 brokers: $(VENV)/.dev ## Three brokers killed, ended, paused and out of disk under load, two of them at once: nothing lost
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) tests/proof/brokers_long.py
