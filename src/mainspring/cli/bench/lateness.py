@@ -95,6 +95,7 @@ def _run(client: "Client", due_ns: Sequence[int]) -> list[int]:
             hint="Measure fewer, with --rate or --seconds, or when the machine has less to do.",
         )
     stage(f"accepted {spare_s:.1f} s before that; they start")
+    time.sleep(spare_s)
     return wait_for(handles)
 
 

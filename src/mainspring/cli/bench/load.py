@@ -61,11 +61,11 @@ def submit_all(client: "Client", jobs: "Sequence[Submission]", **terms: Any) -> 
     return handles
 
 
-def wait_for(handles: "Sequence[JobHandle]") -> list[Any]:
-    """The results of jobs, once all have ended. Raises `CliError` for one that did not complete."""
+def wait_for(handles: "Sequence[JobHandle]", timeout_s: float | None = None) -> list[Any]:
+    """The results of jobs, once all have ended. Raises `CliError` for one that did not complete in time."""
     from mainspring.client.errors import ClientError
 
-    deadline = time.monotonic() + patience_s(len(handles))
+    deadline = time.monotonic() + (patience_s(len(handles)) if timeout_s is None else timeout_s)
     results: list[Any] = []
     for number, handle in enumerate(handles):
         if number and number % _TOLD_EVERY == 0:
