@@ -1,10 +1,12 @@
 """The auditor knows schedules: a right log passes, and each fault that is seeded is found."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import pytest
 
 from mainspring.log import history, state_at
+from mainspring.log.source import Raw, Span
 from mainspring.log.verify import Check, verify
 from mainspring.log.verify.report import VerifyReport
 from mainspring.schemas import (
@@ -31,6 +33,7 @@ from mainspring.schemas import (
     TriggerSchedule,
     UpdateSchedule,
 )
+from mainspring.topics import Topic, Topology
 from tests.log.schedule_log import MINUTE, ScheduleLog, definition
 from tests.support.synthetic_log import START_MS
 
@@ -191,6 +194,69 @@ CLOCK_FAULTS: list[tuple[str, Callable[[ScheduleLog], None], Check]] = [
         Check.STARTED_EARLY,
     ),
 ]
+
+
+@dataclass(slots=True)
+class BusyLog:
+    """A live log of a schedule that changes whenever somebody has read its row and comes to its events."""
+
+    written: ScheduleLog
+    damage: Callable[[ScheduleLog], None] = lambda _: None
+    rows_end: int | None = None
+    """Where the rows end for ever, if they do."""
+    pace_ms: int = MINUTE
+    is_live: bool = True
+
+    @property
+    def topology(self) -> Topology:
+        return self.written.topology
+
+    def spans(self, topics: Sequence[Topic]) -> dict[tuple[str, int], Span]:
+        if self.topology.events in topics:
+            self.damage(self.written.later(self.pace_ms))
+        found = self.written.log.spans(topics)
+        rows = (self.topology.scheduler_changelog.name, 0)
+        if self.rows_end is not None and rows in found:
+            found[rows] = Span(start=0, end=self.rows_end)
+        return found
+
+    def read(self, topic: Topic, partition: int, span: Span) -> Iterator[Sequence[Raw]]:
+        return self.written.log.read(topic, partition, span)
+
+    def at_time(self, topic: Topic, time_ms: int) -> dict[int, int | None]:
+        return self.written.log.at_time(topic, time_ms)
+
+
+def test_a_schedule_that_changes_faster_than_it_is_read_passes() -> None:
+    log = life()
+
+    report = verify(BusyLog(log), log.codec)
+
+    assert report.ok, [str(finding) for finding in report.findings]
+
+
+def test_a_row_that_is_not_the_fold_is_found_though_the_schedule_changes_faster_than_it_is_read() -> None:
+    log = life()
+
+    report = verify(BusyLog(log, damage=lambda log: log.edit_row(runs=77)), log.codec)
+
+    assert [finding.check for finding in report.findings] == [Check.TABLE_DIFFERS]
+    assert "runs is 77" in report.findings[0].detail
+
+
+def test_a_row_that_has_stopped_following_its_events_is_found() -> None:
+    # given one that is paused and resumed again and again, so that no job changes
+    log = ScheduleLog().create()
+    changelog = log.topology.scheduler_changelog
+    end = log.log.spans([changelog])[changelog.name, 0].end
+
+    def steer(log: ScheduleLog) -> None:
+        log.command(PauseSchedule, note="again").command(ResumeSchedule)
+
+    report = verify(BusyLog(log, damage=steer, rows_end=end, pace_ms=1), log.codec)
+
+    assert [finding.check for finding in report.findings] == [Check.TABLE_DIFFERS]
+    assert "and its events are at" in report.findings[0].detail
 
 
 def _at(log: ScheduleLog, job_id: str) -> JobSpec:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from typing import TypeAlias
 
 from mainspring.log.source import LogSource, Span
 from mainspring.log.verify.decoding import DeadPlaces, Reader
@@ -18,7 +19,9 @@ from mainspring.topics import Topic
 __all__ = ["ScheduleTable", "compare_schedules"]
 
 _LOOKS = 5
-"""On a live log a schedule may change between reading its row and its events; a fault differs at every look."""
+"""On a live log a row may be read before its events are all to be seen; a fault differs at every look."""
+
+_Age: TypeAlias = tuple[int, int]
 
 _STATE_PREFIX, _SPEC_PREFIX = b"R", b"D"
 
@@ -27,8 +30,8 @@ _STATE_PREFIX, _SPEC_PREFIX = b"R", b"D"
 class ScheduleTable:
     """States and definitions by schedule id, from a changelog or from a fold."""
 
-    states: Mapping[str, ScheduleState]
-    specs: Mapping[str, ScheduleSpec]
+    states: dict[str, ScheduleState]
+    specs: dict[str, ScheduleSpec]
 
 
 def compare_schedules(
@@ -36,12 +39,16 @@ def compare_schedules(
 ) -> int:
     """Reports every schedule whose rows are not the fold. Returns how many rows there are. For a log from its start."""
     differing = dict(_differences(rows, fold))
+    youngest = {schedule_id: _age(state) for schedule_id, state in fold.states.items()}
     looks = 1
     while differing and source.is_live and looks < _LOOKS:
         looks += 1
-        # The row first: what the events tell beyond it is then younger, and the next look has it.
-        again = _read_rows(source, codec, partition), _read_fold(source, codec, partition)
-        differing = {key: found for key, found in _differences(*again) if key in differing}
+        # The row first: what the events tell beyond it is then younger, and the fold is compared as it was at the row.
+        again = _read_rows(source, codec, partition)
+        at_rows, latest = _read_fold(source, codec, partition, again)
+        found = dict(_differences(again, at_rows)) | dict(_left_behind(again, youngest))
+        differing = {key: found[key] for key in differing if key in found}
+        youngest = latest
     for schedule_id, (check, detail) in sorted(differing.items()):
         findings.add(check, f"schedule {schedule_id!r}: {detail}")
     return len(rows.states)
@@ -59,6 +66,14 @@ def _differences(rows: ScheduleTable, fold: ScheduleTable) -> Iterator[tuple[str
             yield schedule_id, (Check.TABLE_DIFFERS, "its definition row is not what was last accepted")
     for schedule_id in {*rows.states, *rows.specs} - fold.states.keys():
         yield schedule_id, (Check.TABLE_EXTRA, "has a row and no event created it")
+
+
+def _left_behind(rows: ScheduleTable, youngest: Mapping[str, _Age]) -> Iterator[tuple[str, tuple[Check, str]]]:
+    """Rows that are older than events which were there before the rows were read."""
+    for schedule_id, age in youngest.items():
+        row = rows.states.get(schedule_id)
+        if row is not None and _age(row) < age:
+            yield schedule_id, (Check.TABLE_DIFFERS, f"revision is {row.revision} and its events are at {age[1]}")
 
 
 def _columns(row: ScheduleState, fold: ScheduleState) -> str:
@@ -84,9 +99,13 @@ def _read_rows(source: LogSource, codec: Codec, partition: int) -> ScheduleTable
     return ScheduleTable(states, specs)
 
 
-def _read_fold(source: LogSource, codec: Codec, partition: int) -> ScheduleTable:
+def _read_fold(
+    source: LogSource, codec: Codec, partition: int, rows: ScheduleTable
+) -> tuple[ScheduleTable, dict[str, _Age]]:
+    """The fold as it was when each row was written, or to its end where it was never so; and how young its end is."""
     states: dict[str, ScheduleState] = {}
     specs: dict[str, ScheduleSpec] = {}
+    at_rows = ScheduleTable({}, {})
     for _, event in _records(source, codec, source.topology.events, partition):
         if type(event) not in SCHEDULE_EVENT_TYPES:
             continue
@@ -100,9 +119,18 @@ def _read_fold(source: LogSource, codec: Codec, partition: int) -> ScheduleTable
         if after is None:
             states.pop(schedule_id, None)
             specs.pop(schedule_id, None)
-        else:
-            states[schedule_id] = after
-    return ScheduleTable(states, specs)
+            continue
+        states[schedule_id] = after
+        row = rows.states.get(schedule_id)
+        if row is not None and _age(after) == _age(row):
+            at_rows.states[schedule_id], at_rows.specs[schedule_id] = after, specs[schedule_id]
+    folded = ScheduleTable(states | at_rows.states, specs | at_rows.specs)
+    return folded, {schedule_id: _age(state) for schedule_id, state in states.items()}
+
+
+def _age(state: ScheduleState) -> _Age:
+    """Incarnation and revision: they grow with each event that changes the schedule."""
+    return state.incarnation, state.revision
 
 
 def _records(source: LogSource, codec: Codec, topic: Topic, partition: int) -> Iterator[tuple[bytes, object]]:
