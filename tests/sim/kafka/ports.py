@@ -198,6 +198,9 @@ class SimKafka:
     def changelog(self) -> SimChangelog:
         return SimChangelog(self._process, self._broker, self._settings.changelog)
 
+    def follower(self) -> SimChangelog:
+        return self.changelog()
+
     def admin(self) -> SimAdmin:
         return SimAdmin(self._process, self._broker, self._settings.group)
 

@@ -176,6 +176,7 @@ class Site:
             flags["scheduler.state_dir"] = str(self.state_dir)
         else:
             flags["scheduler.tables"] = "memory"
+            flags["scheduler.standby"] = False
         shared = Globals(config=shared.config, flags=shared.flags | flags)
         self.settings: Settings = shared.settings()
         ports = free_ports(3)
