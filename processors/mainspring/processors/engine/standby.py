@@ -4,7 +4,7 @@ Nothing is decided from what is followed. A takeover asks and checks all that it
 local table that is nearly there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,12 +13,16 @@ from mainspring.processors.engine.errors import OffsetOutOfRangeError, Transacti
 from mainspring.processors.engine.ports import ChangelogReader, Clock, Pending, Place, Received
 from mainspring.processors.engine.replay import SLICE_RECORDS, Replay
 from mainspring.processors.engine.takeover import TakeoverContext
+from mainspring.schemas import RegistryError, UnreadableRecordError
 from mainspring.telemetry import get_logger, metrics
 
-__all__ = ["LOOK_EVERY_MS", "Standby"]
+__all__ = ["LOOK_EVERY_MS", "REST_MS", "Standby"]
 
 LOOK_EVERY_MS: Final = 5_000
 """How often the ends of the changelog are asked for, and whether it is still the same."""
+
+REST_MS: Final = 60_000
+"""How long a partition is left alone whose rows could not be read."""
 
 _TURN_MS: Final = 10
 """What one turn of the loop gives to following at most: so long may an input have to wait for it."""
@@ -78,6 +82,8 @@ class Standby:
         self._clock = clock
         self._changelog = context.program.changelog
         self._followers: dict[int, _Follower] = {}
+        self._rests: dict[int, int] = {}
+        """By partition that could not be read, until when it is left alone (monotonic)."""
         self._look: _Look | None = None
         self._look_at_ms = clock.mono_ms()
         self._credit_ms = 0
@@ -90,7 +96,7 @@ class Standby:
         `is_held`: a takeover is under way, which comes first. What is owned is let go before this returns, so its
         table may be opened.
         """
-        wanted = self._partitions.difference(owned)
+        wanted = self._partitions.difference(owned, self._resting(now))
         for number in self._followers.keys() - wanted:
             self._drop(number)
         self._credit_ms = min(self._credit_ms + idle_ms, _CREDIT_MS)
@@ -109,6 +115,10 @@ class Standby:
         for number in list(self._followers):
             self._drop(number)
         self._reader.close()
+
+    def _resting(self, now: Now) -> list[int]:
+        self._rests = {number: until_ms for number, until_ms in self._rests.items() if now.mono_ms < until_ms}
+        return [*self._rests]
 
     def _look_around(self, wanted: frozenset[int], now: Now) -> None:
         """Asks where the changelog begins and ends, and which it is, now and then and whenever a partition is new."""
@@ -177,7 +187,7 @@ class Standby:
         """Reads on, chunk by chunk, until there is nothing more or the time is up."""
         began_ms = self._clock.mono_ms()
         limit_ms, spent_ms = min(self._credit_ms, _TURN_MS), 0
-        if limit_ms == 0:
+        if limit_ms <= 0:
             return
         self.is_behind = True
         for _ in range(SLICE_RECORDS // _CHUNK):
@@ -187,7 +197,8 @@ class Standby:
                 self.is_behind = False
                 break
             spent_ms = self._clock.mono_ms() - began_ms
-        self._credit_ms = max(0, self._credit_ms - spent_ms)
+        # Below zero where a chunk took too long: that is made up for.
+        self._credit_ms -= spent_ms
 
     def _read_chunk(self, now: Now) -> bool:
         """Whether there may be more."""
@@ -203,16 +214,27 @@ class Standby:
         for record in result.records:
             rows.setdefault(record.partition(), []).append(record)
         for number, records in rows.items():
-            follower = self._followers.get(number)
-            if follower is not None:
-                follower.replay.take(records, follower.as_of_ms)
-                self._settle(follower, now)
+            self._take(number, records, now)
         for (_, number), offset in result.ends:
             follower = self._followers.get(number)
             if follower is not None and follower.replay.met_end(offset):
                 follower.write_offset()
                 self._settle(follower, now)
         return len(result.records) + len(result.ends) >= _CHUNK
+
+    def _take(self, number: int, records: Sequence[Received], now: Now) -> None:
+        follower = self._followers.get(number)
+        if follower is None:
+            return
+        try:
+            follower.replay.take(records, follower.as_of_ms)
+        except (UnreadableRecordError, RegistryError) as error:
+            # Its owner may be of a later version. What is owned here goes on.
+            _log.warning("a standby cannot read the changelog, and rests", partition=number, why=str(error))
+            self._drop(number)
+            self._rests[number] = now.mono_ms + REST_MS
+        else:
+            self._settle(follower, now)
 
     def _settle(self, follower: _Follower, now: Now) -> None:
         """Once all is read that was there at the last look, the table is true as of then.
