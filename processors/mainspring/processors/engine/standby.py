@@ -30,7 +30,7 @@ _TURN_MS: Final = 10
 _CREDIT_MS: Final = 20
 """What is saved of idle time at most."""
 
-_CHUNK: Final = 250
+_CHUNK: Final = 500
 """Records between two looks at the clock."""
 
 _log = get_logger(__name__)
