@@ -144,8 +144,8 @@ class Process:
 
         with self._ask("metrics") as answer:
             families = {each.name: each.samples for each in text_string_to_metric_families(answer.read().decode())}
-        lags = [sample.value for sample in families[_LAG]]
-        others = partitions - sum(sample.value for sample in families[_OWNER])
+        lags = [sample.value for sample in families.get(_LAG, [])]
+        others = partitions - sum(sample.value for sample in families.get(_OWNER, []))
         if len(lags) < others:
             return f"it follows {len(lags)} of the {others:.0f} partitions of others"
         return f"{sum(lags):,.0f} records of others are still to be read" if any(lags) else None
