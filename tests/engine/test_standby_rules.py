@@ -193,6 +193,39 @@ def test_what_is_owned_is_let_go_of_before_it_may_be_opened_and_is_followed_agai
     assert set(site.reading) == {0, 1}
 
 
+def test_an_answer_from_before_a_takeover_does_not_make_the_table_of_its_owner_useless() -> None:
+    # given a question that is answered when the partition has been given to this process,
+    site = Site(partitions=1)
+    site.end[0] = 300
+    site.catch_up()
+    asked = site.asked
+    while site.asked == asked:
+        site.now_ms += LOOK_EVERY_MS
+        site.turn()
+    site.turn(owned=[0], is_held=True)
+
+    # when that has written to it, and gives it away again
+    site.end[0] = 900
+    site.table().write((), 900, site.now_ms)
+    site.turn(owned=[0])
+    site.catch_up()
+
+    # then it goes on from there, and reads nothing twice
+    assert (site.table().offset, site.read) == (900, 300)
+
+
+def test_who_owns_all_is_behind_in_nothing_and_its_loop_may_sleep() -> None:
+    site = Site(partitions=1)
+    site.end[0] = 1_000_000
+    for _ in range(3):
+        site.turn()
+    assert site.standby.is_behind
+
+    site.turn(owned=[0])
+
+    assert not site.standby.is_behind
+
+
 def test_a_table_that_is_up_to_date_stays_so_however_long_nothing_is_written() -> None:
     site = Site(partitions=1)
     site.end[0] = 300

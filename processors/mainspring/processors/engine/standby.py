@@ -101,6 +101,9 @@ class Standby:
             self._drop(number)
         self._credit_ms = min(self._credit_ms + idle_ms, _CREDIT_MS)
         if not wanted or is_held:
+            # An answer from before a takeover knows nothing of what the owner has written since.
+            self._look = None
+            self.is_behind = False
             return
         self._look_around(wanted, now)
         if self._followers:
