@@ -145,6 +145,49 @@ def test_it_takes_no_more_time_than_the_loop_has_been_idle_and_never_much_at_onc
     assert sum(took_ms[5]) >= 50 * 5 // 2
 
 
+def test_what_comes_in_small_pieces_is_paid_for_as_well() -> None:
+    # given rows that never fill a reading
+    site = Site(partitions=1)
+    site.turn()
+    site.turn()
+
+    # when
+    took_ms = 0
+    for _ in range(200):
+        site.end[0] += 400
+        took_ms += site.turn(idle_ms=1)
+
+    # then
+    assert 100 <= took_ms <= 200 + 10 + 20
+
+
+def test_records_that_were_read_before_set_nothing_back() -> None:
+    site = Site(partitions=1)
+    site.end[0] = 300
+    site.catch_up()
+
+    # when the reader brings some of them again, with new ones behind them
+    site.reading[0], site.end[0] = 200, 250
+    site.turn()
+    offset = site.table().offset
+    site.reading[0], site.end[0] = 200, 400
+    site.catch_up()
+
+    # then
+    assert (offset, site.table().offset, len(list(site.table().scan(b"")))) == (300, 400, 400)
+
+
+def test_a_question_that_is_not_answered_is_not_asked_again_at_once() -> None:
+    site = Site(partitions=1)
+    site.outage = TransactionError(FaultKind.UNKNOWN, "_TRANSPORT", "away")
+
+    for _ in range(100):
+        site.turn()
+        site.now_ms += 10
+
+    assert 1 <= site.asked <= 2
+
+
 def test_a_busy_process_follows_nothing() -> None:
     # given a standby that is behind, and has used up what was saved of idle time
     site = Site(partitions=1)

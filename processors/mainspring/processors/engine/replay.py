@@ -63,6 +63,11 @@ class Replay:
     def take(self, records: Sequence[Received], as_of_ms: int) -> None:
         """Rows of the changelog have been read. `as_of_ms`: since when the table is known to be true to it."""
         assert self.table is not None
+        if records[0].offset() < self.reached:
+            # The table has them: what was fetched before the reading was begun anew must not set it back.
+            records = [record for record in records if record.offset() >= self.reached]
+            if not records:
+                return
         self.reached = records[-1].offset() + 1
         self.rows += len(records)
         rows = [(record.key() or b"", record.value()) for record in records]

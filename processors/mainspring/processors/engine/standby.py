@@ -16,13 +16,16 @@ from mainspring.processors.engine.takeover import TakeoverContext
 from mainspring.schemas import RegistryError, UnreadableRecordError
 from mainspring.telemetry import get_logger, metrics
 
-__all__ = ["LOOK_EVERY_MS", "REST_MS", "Standby"]
+__all__ = ["LOOK_EVERY_MS", "REST_MS", "RETRY_MS", "Standby"]
 
 LOOK_EVERY_MS: Final = 5_000
 """How often the ends of the changelog are asked for, and whether it is still the same."""
 
 REST_MS: Final = 60_000
 """How long a partition is left alone whose rows could not be read."""
+
+RETRY_MS: Final = 1_000
+"""When to ask again after a question that was not answered."""
 
 _TURN_MS: Final = 10
 """What one turn of the loop gives to following at most: so long may an input have to wait for it."""
@@ -85,7 +88,7 @@ class Standby:
         self._rests: dict[int, int] = {}
         """By partition that could not be read, until when it is left alone (monotonic)."""
         self._look: _Look | None = None
-        self._look_at_ms = clock.mono_ms()
+        self._look_at_ms = self._retry_at_ms = clock.mono_ms()
         self._credit_ms = 0
         self.is_behind = False
         """Whether there was more to read than there was time for."""
@@ -131,7 +134,8 @@ class Standby:
                 self._look = None
                 self._answer(look, wanted, now)
             return
-        if now.mono_ms < self._look_at_ms and not wanted - self._followers.keys():
+        is_due = now.mono_ms >= self._look_at_ms or bool(wanted - self._followers.keys())
+        if not is_due or now.mono_ms < self._retry_at_ms:
             return
         self._look_at_ms = now.mono_ms + LOOK_EVERY_MS
         places = [(self._changelog, number) for number in sorted(wanted)]
@@ -148,6 +152,7 @@ class Standby:
             ends, beginnings, identity = look.ends.result(), look.beginnings.result(), look.identity.result()
         except TransactionError as error:
             _log.info("standby waits for the broker", why=str(error))
+            self._retry_at_ms = now.mono_ms + RETRY_MS
             return
         for number in wanted:
             place = (self._changelog, number)
@@ -192,14 +197,11 @@ class Standby:
         limit_ms, spent_ms = min(self._credit_ms, _TURN_MS), 0
         if limit_ms <= 0:
             return
-        self.is_behind = True
         for _ in range(SLICE_RECORDS // _CHUNK):
-            if spent_ms >= limit_ms:
-                break
-            if not self._read_chunk(now):
-                self.is_behind = False
-                break
+            self.is_behind = self._read_chunk(now)
             spent_ms = self._clock.mono_ms() - began_ms
+            if not self.is_behind or spent_ms >= limit_ms:
+                break
         # Below zero where a chunk took too long: that is made up for.
         self._credit_ms -= spent_ms
 
@@ -212,6 +214,7 @@ class Standby:
             _log.warning("the changelog has lost what a standby was to read; it begins again", why=str(error))
             for number in list(self._followers):
                 self._drop(number)
+            self._retry_at_ms = now.mono_ms + RETRY_MS
             return False
         rows: dict[int, list[Received]] = {}
         for record in result.records:
