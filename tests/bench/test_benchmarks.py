@@ -128,6 +128,7 @@ def test_restart_is_measured_with_store_after_a_kill_without_store_and_with_a_se
     assert 0 < report["restored_share_pct"] < 100
     # The group notices a death before the second scheduler can decide for all.
     assert 0 < report["noticed_s"] < report["takeover_s"]
+    assert 0 < report["standby"]["noticed_s"] < report["standby"]["takeover_s"]
     assert report["scheduler_peak_mib"] is None or report["scheduler_peak_mib"] > 1
 
 

@@ -28,26 +28,34 @@ MAX_TAKEOVER_S = 5.0
 
 
 @contextmanager
-def dying_scheduler(
-    here: Installation, point: str, transactions: int = 0, *more: str
-) -> Iterator[subprocess.Popen[str]]:
-    """A scheduler that has all partitions and will kill itself at the point."""
+def dying_process(here: Installation, point: str, transactions: int = 0, *more: str) -> Iterator[subprocess.Popen[str]]:
+    """A scheduler that will kill itself at the point; it is running, and no more."""
     command = [sys.executable, str(Path(__file__).with_name("dying.py"))]
     arguments = [here.connection.bootstrap, here.topology.prefix, point, str(transactions), *more]
     environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
     process = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT)
     assert process.stdout is not None
     try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@contextmanager
+def dying_scheduler(
+    here: Installation, point: str, transactions: int = 0, *more: str
+) -> Iterator[subprocess.Popen[str]]:
+    """A scheduler that has all partitions and will kill itself at the point."""
+    with dying_process(here, point, transactions, *more) as process:
+        assert process.stdout is not None
         for line in process.stdout:
             if line == "ready\n":
                 break
         else:
             raise AssertionError("the scheduler did not become ready")
         yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ def test_a_changelog_that_was_deleted_stops_the_takeover_loudly(kafka: str, pref
         name = here.topology.scheduler_changelog.name
         here.admin.delete_topics([name])[name].result(10)
         here.until(lambda: name not in here.admin.list_topics(timeout=10).topics)
-        _make_again(here, name)
+        make_again(here, name)
 
         here.engine("b")
         with pytest.raises(BrokenPromiseError, match="changelog is empty"):
@@ -232,7 +232,9 @@ def _is_empty(here: Installation, group: str) -> bool:
     return not here.admin.describe_consumer_groups([group])[group].result(10).members
 
 
-def _make_again(here: Installation, name: str) -> None:
+def make_again(here: Installation, name: str) -> None:
+    """Makes a topic of one partition that was deleted, as soon as the broker lets it."""
+
     def made() -> bool:
         try:
             here.admin.create_topics([NewTopic(name, 1, 1)])[name].result(10)

@@ -100,6 +100,9 @@ class HoldingKafka:
     def changelog(self) -> ChangelogReader:
         return self._inner.changelog()
 
+    def follower(self) -> ChangelogReader:
+        return self._inner.follower()
+
     def admin(self) -> Admin:
         return self._inner.admin()
 

@@ -103,3 +103,11 @@ def test_the_factories_hand_on_what_was_set() -> None:
     assert settings.connection().bootstrap == "a:1,b:2"
     assert (topology.prefix, topology.partitions, topology.queues) == ("x.", 4, ("default", "mail"))
     assert settings.rules().partitions == 4
+
+
+def test_a_standby_needs_its_tables_on_disk() -> None:
+    text = refused(scheduler__standby=True, scheduler__tables="memory")
+
+    assert "scheduler.standby" in text
+    assert "set scheduler.tables to rocksdb" in text
+    assert Settings.load(environ={}, flags={"scheduler.standby": True}).scheduler.standby

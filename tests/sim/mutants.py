@@ -12,6 +12,7 @@ from mainspring.processors.core.job import decide_commands, decide_reports, deci
 from mainspring.processors.core.job.decision import NOTHING
 from mainspring.processors.engine import processing
 from mainspring.processors.engine.ports import GroupMetadata, Pending, Place
+from mainspring.processors.engine.standby import Standby
 from mainspring.processors.engine.takeover import Takeover
 from mainspring.processors.engine.transactor import Outcome, Transactor
 from mainspring.processors.scheduler.program import SchedulerProgram
@@ -158,14 +159,25 @@ def _deaf_to_cancels(patch: Patch) -> None:
 
 
 def _local_table_trusted(patch: Patch) -> None:
-    original = Takeover._open_table
+    original = Takeover._restore
 
-    def open_table(self: Takeover, identity: str, now: Any) -> None:
-        original(self, identity, now)
+    def restore(self: Takeover, now: Any) -> bool:
         if self.table is not None and self.table.offset:
-            self._reached = self._end
+            self._replay.reached = max(self._replay.reached, self._end)
+        return original(self, now)
 
-    patch(Takeover, "_open_table", open_table)
+    patch(Takeover, "_restore", restore)
+
+
+def _deletions_not_followed(patch: Patch) -> None:
+    original = Standby._take
+
+    def take(self: Standby, number: int, records: Sequence[Any], now: Any) -> None:
+        kept = [record for record in records if record.value() is not None]
+        if kept:
+            original(self, number, kept, now)
+
+    patch(Standby, "_take", take)
 
 
 def _late_ignored(patch: Patch) -> None:
@@ -275,6 +287,7 @@ _SLEEPS = Menu(pauses=4, pause_per_step=0.003)
 _SILENCES = Menu(worker_pauses=4, worker_cuts=4)
 _HELD_UP = Menu(worker_cuts=6, slow_markers=0.3)
 _CROWD = {"schedulers": 3, "partitions": 4}
+_FOLLOWED = {"on_disk": True, "standby": True, "schedulers": 3, "partitions": 4, "history_max_count": 8}
 _BLIND = {"transaction_timeout_ms": 60_000, "session_timeout_ms": 3_000, "schedulers": 3, "partitions": 2}
 _LASTING = {"patience_ms": 1_000, "session_timeout_ms": 30_000}
 _ASTRAY = {"load": LoadShape(jobs=100, span=_SECONDS * SECOND, retry=0.5, poison=0.3)}
@@ -300,6 +313,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("the clock is wrong by twenty seconds", _fast_clock, "never early"),
     Mutant("a running job ignores cancels", _deaf_to_cancels, "no command lost"),
     Mutant("the local table is trusted without its tail", _local_table_trusted, "BrokenPromiseError"),
+    Mutant("a standby follows no deletions", _deletions_not_followed, "disk is the changelog", shape=_FOLLOWED),
     Mutant("a suspicious producer is not replaced", _late_ignored, "offsets with outputs", _LATE),
     Mutant("an unknown outcome is taken for committed", _unknown_is_committed, "disk is the changelog", _CUTS),
     Mutant(

@@ -42,6 +42,7 @@ RARE: Final = (
     "members evicted",
     "log: offsets and changelog disagree, and are looked at again",
     "restored from a local table",
+    "standby followed",
     "disk lost",
     "changelog compacted",
     "cluster away",

@@ -103,6 +103,10 @@ class Outcome:
         return f"{self.tail}\nseed {self.seed}: {self.violation or repr(self.error)}"
 
 
+STANDBY = 0.5
+"""Share of the seeds with tables on disk whose schedulers follow each other's partitions."""
+
+
 def draw_plan(seed: int, duration_s: int) -> Plan:
     """What a seed does: the same for ever, for this version of the simulation."""
     rng = Random(f"plan {seed}")
@@ -132,7 +136,9 @@ def draw_plan(seed: int, duration_s: int) -> Plan:
         rebalance_delay=rng.choice([0, 3]) * SECOND,
     )
     menu = draw_menu(rng)
-    return Plan(seed=seed, duration=duration, menu=menu, shape=shape, leaves_one=rng.random() < LEAVES_ONE)
+    leaves_one = rng.random() < LEAVES_ONE
+    shape = replace(shape, standby=shape.on_disk and rng.random() < STANDBY)
+    return Plan(seed=seed, duration=duration, menu=menu, shape=shape, leaves_one=leaves_one)
 
 
 def run_plan(plan: Plan, *, audit: bool = True, verbose: bool = False) -> Outcome:

@@ -40,6 +40,8 @@ class SiteShape:
     schedulers: int = 2
     workers: int = 2
     on_disk: bool = True
+    standby: bool = False
+    """Whether schedulers follow each other's partitions; only with their tables on disk."""
     worker: WorkerShape = field(default_factory=WorkerShape)
     load: LoadShape = field(default_factory=LoadShape)
     deployed_at: int = 60 * SECOND
@@ -121,6 +123,7 @@ class Site:
                 max_decided_bytes=1 if shape.max_batch == _MIDDLING else 16 << 20,
                 commit_inputs_ms=shape.commit_inputs_ms,
                 patience_ms=shape.patience_ms,
+                standby=range(shape.partitions) if shape.standby and shape.on_disk else (),
             ),
             on_disk=shape.on_disk,
         )

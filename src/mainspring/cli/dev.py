@@ -73,6 +73,7 @@ def dev(
         _apply_topics(settings)
         if own_kafka and data_dir is None:
             shared.flags.setdefault("scheduler.tables", "memory")
+            shared.flags.setdefault("scheduler.standby", False)
         started = time.monotonic()
         children = _start(stack, shared, app, slots, rebuild=own_view)
         if not own_kafka:

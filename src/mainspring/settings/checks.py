@@ -67,6 +67,13 @@ def _transaction(settings: "Settings") -> str | None:
     )
 
 
+def _standby(settings: "Settings") -> str | None:
+    scheduler = settings.scheduler
+    if not scheduler.standby or scheduler.tables == "rocksdb":
+        return None
+    return "a standby keeps the tables of all partitions on disk: set scheduler.tables to rocksdb, or leave standby out"
+
+
 def _min_isr(settings: "Settings") -> str | None:
     copies, needed = settings.topics.replication, settings.topics.min_isr
     return (
@@ -109,6 +116,7 @@ CHECKS = (
     Check(paths=("kafka.options",), broken=_options),
     Check(paths=("worker.heartbeat_ms", "worker.lease_ms"), broken=_heartbeat),
     Check(paths=("scheduler.transaction_timeout_ms", "worker.lease_ms"), broken=_transaction),
+    Check(paths=("scheduler.standby", "scheduler.tables"), broken=_standby),
     Check(paths=("topics.min_isr", "topics.replication"), broken=_min_isr),
     Check(paths=("worker.queues", "queues"), broken=_queues),
     Check(paths=("kafka.security_protocol", "kafka.sasl_mechanism", "kafka.sasl_username"), broken=_sasl_protocol),

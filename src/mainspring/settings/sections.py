@@ -126,6 +126,9 @@ class SchedulerSection(Section):
     brokers allow (`group.min.session.timeout.ms`), and at least 3 s."""
     static_member: bool = False
     """Whether the slot is its identity in the group, too: a restart within the session then moves no partition."""
+    standby: bool = False
+    """Whether the tables on disk follow the partitions of the other schedulers, too, so that one that takes over from a
+    dead one reads only the last moment. Costs each scheduler the disk for all partitions; needs `tables` on disk."""
     max_batch: PositiveInt = 4_000
     """Inputs that one transaction takes at most."""
     unknown_name_after_ms: Annotated[int, Field(ge=0)] = 600_000

@@ -62,6 +62,9 @@ RESTORE_SECONDS = _histogram("restore_seconds", "Time to restore a partition's t
 RESTORE_REMAINING = _gauge(
     "restore_remaining_records", "Changelog records still to be read before a partition is ready.", "store", "partition"
 )
+STANDBY_LAG = _gauge(
+    "standby_lag_records", "Changelog records that a partition's warm standby here has yet to read.", "partition"
+)
 CONSUMER_LAG = _gauge("consumer_lag_records", "Records written but not yet processed.", "group", "topic", "partition")
 PARTITION_OWNER = _gauge("partition_owner", "1 for each partition that this process owns.", "role", "partition")
 REBALANCES = _counter("rebalances_total", "Times the partitions of this process changed.", "group")

@@ -131,9 +131,11 @@ class SimInputs:
 class SimChangelog:
     """The consumer of the changelog."""
 
-    def __init__(self, process: Process, broker: SimBroker, topic: str) -> None:
+    def __init__(self, process: Process, broker: SimBroker, topic: str, *, is_standby: bool = False) -> None:
         self._topic = topic
-        self._fetcher = Fetcher(process, broker, fetch_wait_ms=100)
+        self._fetcher = Fetcher(process, broker, fetch_wait_ms=500 if is_standby else 100)
+        self._world = process.world
+        self._is_standby = is_standby
 
     def add(self, partition: int, offset: int) -> None:
         self._fetcher.add((self._topic, partition), offset, active=True)
@@ -142,7 +144,10 @@ class SimChangelog:
         self._fetcher.remove((self._topic, partition))
 
     def read(self, max_records: int, wait_ms: int) -> ReadResult:
-        return self._fetcher.read(max_records, wait_ms * 1000)
+        result = self._fetcher.read(max_records, wait_ms * 1000)
+        if self._is_standby and result.records:
+            self._world.saw("standby followed")
+        return result
 
     def close(self) -> None:
         pass
@@ -197,6 +202,9 @@ class SimKafka:
 
     def changelog(self) -> SimChangelog:
         return SimChangelog(self._process, self._broker, self._settings.changelog)
+
+    def follower(self) -> SimChangelog:
+        return SimChangelog(self._process, self._broker, self._settings.changelog, is_standby=True)
 
     def admin(self) -> SimAdmin:
         return SimAdmin(self._process, self._broker, self._settings.group)

@@ -16,6 +16,7 @@ from mainspring.processors.engine.present import present
 from mainspring.processors.engine.processing import Processing
 from mainspring.processors.engine.program import PartitionProgram, Program
 from mainspring.processors.engine.restoring import Restoring
+from mainspring.processors.engine.standby import Standby
 from mainspring.processors.engine.tables import Tables
 from mainspring.processors.engine.takeover import TakeoverContext
 from mainspring.processors.engine.transactor import Transactor
@@ -24,6 +25,7 @@ __all__ = ["Engine"]
 
 _TXN_ID_BITS = 62
 _RESTORE_WAIT_MS = 5
+_CATCH_UP_WAIT_MS = 10
 
 
 class Engine:
@@ -64,6 +66,8 @@ class Engine:
         self._inputs = context.inputs
         self._ownership = Ownership(context, self._now)
         self._restoring = Restoring(self._ownership, context, clock)
+        self._standby = Standby(options.standby, context, kafka.follower(), clock) if options.standby else None
+        self._idle_ms = 0
         self._processing = Processing(
             ownership=self._ownership,
             context=context,
@@ -85,6 +89,10 @@ class Engine:
         """
         now = self._now()
         self._last_loop_ms = now.mono_ms
+        # First, so that a takeover finds a table that nobody else has open.
+        if self._standby is not None:
+            self._follow(self._standby, now)
+            max_wait_ms = min(max_wait_ms, _CATCH_UP_WAIT_MS) if self._standby.is_behind else max_wait_ms
         is_restoring = self._restoring.advance(now)
         wait_ms = self._wait_ms(now, _RESTORE_WAIT_MS if is_restoring else max_wait_ms)
         batch = in_order(self._read(wait_ms), self._program.inputs, self._ownership.partitions)  # 1
@@ -95,6 +103,8 @@ class Engine:
     def close(self) -> None:
         """Leaves the group and lets everything go. What was committed is whole; there is nothing else to finish."""
         self._inputs.close()
+        if self._standby is not None:
+            self._standby.close()
         self._context.reader.close()
         self._context.admin.close()
         self._transactor.close()
@@ -127,11 +137,23 @@ class Engine:
                     lags[place] = max(0, end - max(position, partition.reached.get(place, 0)))
         return lags
 
+    def standby_lags(self) -> dict[int, int]:
+        """By partition that is followed and not owned, how far behind its local table was when that was last asked."""
+        return {} if self._standby is None else self._standby.lags()
+
+    def _follow(self, standby: Standby, now: Now) -> None:
+        owned = self._ownership.partitions
+        is_taking_over = any(partition.takeover is not None for partition in owned.values())
+        standby.advance(owned, now, self._idle_ms, is_held=is_taking_over)
+
     def _read(self, wait_ms: int) -> list[Received]:
         """Step 1. Callbacks of the group run in here, and no transaction is open."""
         backlog = self._backlog
         linger_ms = self._pace.wait_ms(self._clock.mono_ms())
+        began_ms = self._clock.mono_ms()
         read = self._inputs.read(backlog.room, 0 if backlog else wait_ms, linger_ms)
+        # A full batch was there at once, whatever handing it over took.
+        self._idle_ms = 0 if len(read.records) >= backlog.room else self._clock.mono_ms() - began_ms
         self._ownership.check()
         moved = self._ownership.take_moved()
         if moved:

@@ -1,5 +1,6 @@
 """How the loop is tuned, and what it tells of itself."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 __all__ = ["EngineOptions", "EngineStatus"]
@@ -27,6 +28,8 @@ class EngineOptions:
     """How long a call that may be repeated is repeated, while nothing else goes on."""
     delete_retention_ms: int = 86_400_000
     """`delete.retention.ms` of the changelog: an older local table is not trusted."""
+    standby: Collection[int] = ()
+    """Partitions whose local tables are kept up to date for as long as another process owns them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from mainspring.processors.engine.errors import (
 )
 from mainspring.processors.engine.ports import Admin, ChangelogReader, Inputs, Kafka, Mark, Pending, Place, Received
 from mainspring.processors.engine.program import Position, Program
+from mainspring.processors.engine.replay import Replay
 from mainspring.processors.engine.tables import Table, Tables
 from mainspring.telemetry import get_logger
 
@@ -63,11 +64,12 @@ class Takeover:
 
     def __init__(self, partition: int, context: TakeoverContext, now: Now, *, table: Table | None = None) -> None:
         self.partition = partition
-        self.table = table
         self.is_done = False
         self.start: dict[Place, int] = {}
         self.counter = 0
-        self.restored_rows = 0
+        self._replay = Replay(
+            partition, program=context.program, tables=context.tables, reader=context.reader, table=table
+        )
         self._context = context
         self._places = context.program.places(partition)
         self._claims = table is None
@@ -75,8 +77,6 @@ class Takeover:
         self._marks: dict[Place, Mark | None] = {}
         self._beginnings: dict[Place, int] = {}
         self._end = 0
-        self._reached = 0
-        self._is_reading = False
         self._stuck_since_ms: int | None = None
         self._fenced = False
         self._has_said_hangs = False
@@ -92,9 +92,19 @@ class Takeover:
         self.phase = "offsets"
 
     @property
+    def table(self) -> Table | None:
+        """The table, once it is open."""
+        return self._replay.table
+
+    @property
+    def restored_rows(self) -> int:
+        """Changelog records read."""
+        return self._replay.rows
+
+    @property
     def remaining(self) -> int:
         """Changelog offsets still to be read."""
-        return max(0, self._end - self._reached)
+        return max(0, self._end - self._replay.reached)
 
     def advance(self, now: Now) -> bool:
         """Goes on as far as possible. True once the partition may be opened: `table`, `counter`, `start` are set then.
@@ -121,28 +131,22 @@ class Takeover:
 
     def restored(self, records: Sequence[Received], now: Now) -> None:
         """Rows of the changelog have been read."""
-        if not self._is_reading or self.table is None:
-            return
-        self._reached = records[-1].offset() + 1
-        self._stuck_since_ms = None
-        self.restored_rows += len(records)
-        rows = [(record.key() or b"", record.value()) for record in records]
-        index_rows = self._context.program.index_rows(self.table, rows)
-        self.table.write(rows, self._reached, now.wall_ms, index_rows)
+        if self._replay.is_reading:
+            self._stuck_since_ms = None
+            self._replay.take(records, now.wall_ms)
 
     def met_end(self, offset: int, now: Now) -> None:
         """The reader has met an end: the last one, or the first record of an open transaction."""
-        if not self._is_reading:
+        if not self._replay.is_reading:
             return
-        if offset > self._reached:
-            self._reached = offset
+        if self._replay.met_end(offset):
             self._stuck_since_ms = None
         if offset < self._end and self._stuck_since_ms is None:
             self._stuck_since_ms = now.mono_ms
 
     def cancel(self) -> None:
         """The partition left before it was taken over."""
-        self._stop_reading()
+        self._replay.stop()
 
     def _ask_offsets(self, now: Now) -> bool:
         self.phase = "offsets"
@@ -191,41 +195,33 @@ class Takeover:
             return False
         self._end = self._ends_answer.result()[self._changelog]
         self._beginnings = self._beginnings_answer.result()
-        self._open_table(self._identity_answer.result(), now)
+        self._replay.begin(
+            self._identity_answer.result(),
+            self._beginnings[self._changelog],
+            self._end,
+            now,
+            delete_retention_ms=self._context.delete_retention_ms,
+        )
+        if self._replay.reached < self._end:
+            self._replay.read_on()
         self._step = self._restore
         self.phase = "restore"
         return True
 
-    def _open_table(self, identity: str, now: Now) -> None:
-        table = self.table
-        if table is None:
-            table = self.table = self._open_local(identity)
-        too_old = now.wall_ms - table.as_of_ms > self._context.delete_retention_ms
-        if table.offset and (table.offset > self._end or table.offset < self._beginnings[self._changelog] or too_old):
-            _log.warning("local table is of no use and is wiped", partition=self.partition, too_old=too_old)
-            table.wipe()
-        self._reached = max(table.offset, self._beginnings[self._changelog])
-        if self._reached < self._end:
-            self._context.reader.add(self.partition, self._reached)
-            self._is_reading = True
-
-    def _open_local(self, identity: str) -> Table:
-        # Rows of another topic are of no use, and neither are those whose index has another form.
-        return self._context.tables.open(self.partition, f"{identity}/{self._context.program.layout}")
-
     def _restore(self, now: Now) -> bool:
-        if self._reached < self._end:
+        replay = self._replay
+        if replay.reached < self._end:
             stuck_ms = 0 if self._stuck_since_ms is None else now.mono_ms - self._stuck_since_ms
             if stuck_ms >= FENCE_AFTER_MS and not self._fenced:
                 self._fence(self._marks)
             if stuck_ms >= HANGS_AFTER_MS and not self._has_said_hangs:
                 self._say_that_it_hangs()
             return False
-        self._stop_reading()
-        if self.table is not None:
-            self.table.write((), self._reached, now.wall_ms)
+        replay.stop()
+        if replay.table is not None:
+            replay.table.write((), replay.reached, now.wall_ms)
             try:
-                self._settle(self._context.program.read_position(self.table), self.table)
+                self._settle(self._context.program.read_position(replay.table), replay.table)
             except BrokenPromiseError as error:
                 if not self._may_be_outdated():
                     raise
@@ -238,11 +234,11 @@ class Takeover:
     def _say_that_it_hangs(self) -> None:
         self._has_said_hangs = True
         topic, number = self._changelog
-        place = f"--topic {topic} --partition {number} --start-offset {self._reached}"
+        place = f"--topic {topic} --partition {number} --start-offset {self._replay.reached}"
         _log.error(
             "a transaction in the changelog does not end, and nobody can decide for the partition until it does",
             partition=number,
-            offset=self._reached,
+            offset=self._replay.reached,
             why="its producer is gone and the broker has forgotten it; KAFKA-20734 does that to brokers without copies",
             hint=f"`kafka-transactions.sh --bootstrap-server … abort {place}` ends it; `find-hanging` shows where else",
         )
@@ -253,7 +249,7 @@ class Takeover:
         A process that was stopped in the middle of a takeover may have lost the partition without knowing it yet:
         then somebody else has moved on between the offsets and the rows that were read. What stays the same is wrong.
         """
-        found = (self._marks, self._reached)
+        found = (self._marks, self._replay.reached)
         is_new = found != self._doubted
         self._doubted = found
         return is_new
@@ -312,11 +308,6 @@ class Takeover:
         self.phase = "done"
         self.is_done = True
         return True
-
-    def _stop_reading(self) -> None:
-        if self._is_reading:
-            self._context.reader.remove(self.partition)
-            self._is_reading = False
 
     def _fence(self, marks: dict[Place, Mark | None]) -> None:
         self._fenced = True

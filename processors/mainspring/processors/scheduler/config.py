@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mainspring.processors.core import Rules
+from mainspring.processors.engine.errors import ConfigurationError
 from mainspring.processors.engine.options import EngineOptions
 from mainspring.schemas import Codec
 from mainspring.topics import Connection, Topology
@@ -38,10 +39,19 @@ class SchedulerConfig:
     burst: int = 3
     commit_inputs_ms: int = 60_000
     patience_ms: int = 20_000
+    standby: bool = False
+    """Whether the tables on disk are kept up to date for partitions of other processes, too; needs `state_dir`."""
     cached_rows: int = 100_000
     """Rows that stay decoded, over all partitions."""
     window_jobs: int = 40_000
     """Jobs that each index keeps in memory, over all partitions, where the tables are in RocksDB."""
+
+    def __post_init__(self) -> None:
+        if self.standby and self.state_dir is None:
+            raise ConfigurationError(
+                "a standby keeps the tables of all partitions on disk, and this scheduler keeps its own in memory: "
+                "give it a state directory, or leave standby out"
+            )
 
     @property
     def slot_name(self) -> str:
@@ -66,4 +76,5 @@ class SchedulerConfig:
             commit_inputs_ms=self.commit_inputs_ms,
             patience_ms=self.patience_ms,
             delete_retention_ms=int(self.topology.scheduler_changelog.config["delete.retention.ms"]),
+            standby=range(self.topology.partitions) if self.standby else (),
         )

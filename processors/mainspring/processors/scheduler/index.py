@@ -30,17 +30,12 @@ class IndexRows:
 
         A row that the table has is read: what it has put into the index must go.
         """
-        changes: dict[bytes, tuple[JobState | None, JobState | None]] = {}
-        for key, value in rows:
-            if key[:1] != STATE_PREFIX:
-                continue
-            known = changes.get(key)
-            before = known[0] if known is not None else self._state(table.get(key))
-            changes[key] = before, self._state(value)
-        if not changes:
+        newest = {key: value for key, value in rows if key[:1] == STATE_PREFIX}
+        if not newest:
             return []
+        changes = [(self._state(table.get(key)), self._state(value)) for key, value in newest.items()]
         counts, in_flight = decode_counts(table.get(COUNTS_KEY)), decode_ids(table.get(IN_FLIGHT_KEY))
-        return changed_entries(changes.values(), self._order_of, counts, in_flight)
+        return changed_entries(changes, self._order_of, counts, in_flight)
 
     def _state(self, data: bytes | None) -> JobState | None:
         if data is None:

@@ -119,7 +119,7 @@ def restart(
     partitions: Partitions = _PARTITIONS,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """A scheduler that starts again: from its store, after kill -9, from the changelog; and another in its place."""
+    """A scheduler that starts again: from its store, after kill -9, from the changelog; and others in its place."""
     from mainspring.cli.bench import restart as bench
 
     _run(ctx, _plan(partitions, _SLOTS, memory=False), output, lambda site: bench.measure(site, jobs, records))

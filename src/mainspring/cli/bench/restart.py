@@ -1,6 +1,6 @@
 """How soon a scheduler decides again, with many jobs pending: after a stop, after `kill -9`, without its store.
 
-And how soon another one decides in its place.
+And how soon another one decides in its place, cold and as a warm standby.
 """
 
 import itertools
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mainspring.cli.bench.limits import Consumed, measure_limits, read_through
 from mainspring.cli.bench.load import patience_s, stage, submit
 from mainspring.cli.bench.report import Figure, Report
-from mainspring.cli.bench.site import ASSIGNED, Site
+from mainspring.cli.bench.site import ASSIGNED, Process, Site
 from mainspring.cli.bench.usage import peak_resident_mib
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ __all__ = ["accept_all", "measure"]
 
 GOAL_STORE_S, GOAL_KILLED_S, GOAL_CHANGELOG_S = 3.0, 5.0, 10.0
 GOAL_CHANGELOG_S_PER_JOB = 40e-6
+GOAL_STANDBY_S = 2.0
 _LATER_S = 86_400.0
 _CHUNK, _TOLD_EVERY = 20_000, 200_000
 
@@ -44,6 +45,11 @@ class _Takeover:
     """Seconds from its death until every partition decides."""
     noticed_s: float
     """How many of them the group took to notice, and to give its partitions to the other."""
+
+    @property
+    def taken_s(self) -> float:
+        """How many were left for the takeover itself."""
+        return round(self.takeover_s - self.noticed_s, 2)
 
 
 def measure(site: Site, jobs: int, records: int) -> Report:
@@ -72,15 +78,22 @@ def measure(site: Site, jobs: int, records: int) -> Report:
         restored_mib = peak_resident_mib(site.scheduler.pid)
         stage("the changelog by a bare consumer")
         consumed = read_through(site.settings, site.settings.topology().scheduler_changelog.name)
-        takeover = _takeover(site, client, jobs)
+        stage("a second scheduler")
+        site.second.start()
+        site.second.wait_joined(patience_s(jobs))
+        cold = _takeover(site, client, site.scheduler, site.second, jobs)
+        stage("a warm standby")
+        site.standby.start()
+        site.standby.wait_warm(site.plan.partitions, patience_s(jobs))
+        warm = _takeover(site, client, site.second, site.standby, jobs)
     ready = _Ready(graceful=graceful_s, killed=killed_s, changelog=changelog_s)
-    return _report(jobs, ready, takeover, consumed, (peak_mib, restored_mib), limits)
+    return _report(jobs, ready, (cold, warm), consumed, (peak_mib, restored_mib), limits)
 
 
 def _report(
     jobs: int,
     ready: _Ready,
-    takeover: _Takeover,
+    takeovers: tuple[_Takeover, _Takeover],
     consumed: Consumed,
     peaks_mib: tuple[float | None, float | None],
     limits: "Limits",
@@ -88,13 +101,15 @@ def _report(
     share_pct = round(100 * consumed.seconds / ready.changelog, 1)
     restored_per_s, raw_per_s = round(consumed.records / ready.changelog), round(consumed.records / consumed.seconds)
     from_store_mib, from_changelog_mib = peaks_mib
+    cold, warm = takeovers
     return Report(
         bench="restart",
         what=f"a scheduler with {jobs:,} pending jobs, from its start until every partition decides",
         data={
             "jobs": jobs,
             "ready_s": asdict(ready),
-            **asdict(takeover),
+            **asdict(cold),
+            "standby": asdict(warm),
             "changelog_records": consumed.records,
             "changelog_raw_per_s": raw_per_s,
             "restored_per_s": restored_per_s,
@@ -114,8 +129,11 @@ def _report(
             Figure(name="  of the raw consume rate of the changelog", value=share_pct, unit="%"),
             Figure(name="  restored", value=restored_per_s, unit="records/s"),
             Figure(name="  limit: the changelog by a bare consumer", value=raw_per_s, unit="records/s"),
-            Figure(name="second scheduler in its place, after kill -9", value=takeover.takeover_s, unit="s"),
-            Figure(name="  of that, until the group has noticed", value=takeover.noticed_s, unit="s"),
+            Figure(name="second scheduler in its place, after kill -9", value=cold.takeover_s, unit="s"),
+            Figure(name="  of that, until the group has noticed", value=cold.noticed_s, unit="s"),
+            Figure(name="warm standby in its place, after kill -9", value=warm.takeover_s, unit="s"),
+            Figure(name="  of that, until the group has noticed", value=warm.noticed_s, unit="s"),
+            Figure(name="  of that, the takeover", value=warm.taken_s, unit="s", goal=GOAL_STANDBY_S),
             Figure(name="peak of resident memory, from the local store", value=from_store_mib, unit="MiB"),
             Figure(name="peak of resident memory, from the changelog", value=from_changelog_mib, unit="MiB"),
         ),
@@ -145,19 +163,16 @@ def _ready_s(site: Site, client: "Client", jobs: int) -> float:
     return round(time.monotonic() - began_s, 2)
 
 
-def _takeover(site: Site, client: "Client", jobs: int) -> _Takeover:
-    """Starts a second scheduler, which gets its share of the partitions, and kills the first one."""
-    stage("a second scheduler")
-    site.second.start()
-    site.second.wait_joined(patience_s(jobs))
-    noticed_before = sum(1 for _ in site.second.told(ASSIGNED))
-    stage("the first one dies")
+def _takeover(site: Site, client: "Client", dying: Process, heir: Process, jobs: int) -> _Takeover:
+    """Kills one of two schedulers that share the partitions."""
+    noticed_before = sum(1 for _ in heir.told(ASSIGNED))
+    stage("the other one dies")
     began_s, began_at = time.monotonic(), time.time()
-    site.scheduler.kill()
+    dying.kill()
     for probe in _probes(site, client):
         probe.accepted(patience_s(jobs))
     took_s = time.monotonic() - began_s
-    noticed_at = next(itertools.islice(site.second.told(ASSIGNED), noticed_before, None))
+    noticed_at = next(itertools.islice(heir.told(ASSIGNED), noticed_before, None))
     return _Takeover(takeover_s=round(took_s, 2), noticed_s=round(noticed_at - began_at, 2))
 
 

@@ -38,6 +38,7 @@ _ANSWER_S = 5.0
 ASSIGNED = "partitions assigned"
 """What the log of a scheduler says when the group has given it some."""
 _LAG = "mainspring_standby_lag_records"
+_OWNER = "mainspring_partition_owner"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +80,14 @@ class Process:
         self._wait_for(self._unready, "is not ready", timeout_s)
 
     def wait_joined(self, timeout_s: float) -> None:
-        """Returns when it has partitions, and decides for them; as a warm standby, when it has read those of others."""
+        """Returns when it has partitions, and decides for them."""
         self._wait_for(lambda: None if any(self.told(ASSIGNED)) else "it has no partition", "has no share", timeout_s)
         self.wait_ready(timeout_s)
-        self._wait_for(self._lagging, "is no warm standby", timeout_s)
+
+    def wait_warm(self, partitions: int, timeout_s: float) -> None:
+        """Returns when it has its share of the partitions, and has read all that was written of the others."""
+        self.wait_joined(timeout_s)
+        self._wait_for(lambda: self._cold(partitions), "is no warm standby", timeout_s)
 
     def check(self) -> None:
         """Raises `CliError` with its last words when it has ended."""
@@ -134,13 +139,16 @@ class Process:
         except OSError as error:
             return str(error)
 
-    def _lagging(self) -> str | None:
+    def _cold(self, partitions: int) -> str | None:
         from prometheus_client.parser import text_string_to_metric_families
 
         with self._ask("metrics") as answer:
-            families = text_string_to_metric_families(answer.read().decode())
-        left = sum(sample.value for family in families if family.name == _LAG for sample in family.samples)
-        return f"{left:,.0f} records of others are still to be read" if left else None
+            families = {each.name: each.samples for each in text_string_to_metric_families(answer.read().decode())}
+        lags = [sample.value for sample in families.get(_LAG, [])]
+        others = partitions - sum(sample.value for sample in families.get(_OWNER, []))
+        if len(lags) < others:
+            return f"it follows {len(lags)} of the {others:.0f} partitions of others"
+        return f"{sum(lags):,.0f} records of others are still to be read" if any(lags) else None
 
     def _ask(self, page: str) -> Any:
         from mainspring.local.ports import LOOPBACK
@@ -176,13 +184,17 @@ class Site:
             flags["scheduler.state_dir"] = str(self.state_dir)
         else:
             flags["scheduler.tables"] = "memory"
+            flags["scheduler.standby"] = False
         shared = Globals(config=shared.config, flags=shared.flags | flags)
         self.settings: Settings = shared.settings()
-        ports = free_ports(3)
+        ports = free_ports(4)
         self.scheduler = self._process(shared, "scheduler", ports[0])
         self.worker = self._process(shared, "worker", ports[1])
         self.second = self._process(shared, "scheduler", ports[2], "--slot", "bench-second")
         """Another scheduler, which `start` leaves out."""
+        follows = Globals(config=shared.config, flags=shared.flags | {"scheduler.standby": plan.rocksdb})
+        self.standby = self._process(follows, "scheduler", ports[3], "--slot", "bench-standby")
+        """And one that follows the partitions of the others; `start` leaves it out, too."""
 
     @property
     def prefix(self) -> str:
@@ -237,7 +249,7 @@ class Site:
     def close(self) -> None:
         """Ends what runs, and deletes the topics of a broker that stays; their groups then go by themselves."""
         own_broker = self._kafka is not None
-        for process in (self.worker, self.scheduler, self.second):
+        for process in (self.worker, self.scheduler, self.second, self.standby):
             # A broker that goes does not mind; one that stays would miss them for a while.
             process.kill() if own_broker else process.stop()
         if not own_broker:

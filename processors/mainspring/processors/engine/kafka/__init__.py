@@ -16,6 +16,10 @@ __all__ = ["ClientOptions", "ConfluentKafka", "SystemClock", "SystemRandomness"]
 _QUEUE_MESSAGES = 1_000_000
 _QUEUE_KBYTES = 1_048_576
 
+_FOLLOW_BYTES = 65_536
+_FOLLOW_RECORDS = 2_000
+_FOLLOW_KBYTES = 8_192
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientOptions:
@@ -61,15 +65,27 @@ class ConfluentKafka:
         return KafkaInputs(self._connection.consumer_config(**own))
 
     def changelog(self) -> "KafkaChangelog":
+        return self._changelog("restore", {"fetch.wait.max.ms": 100})
+
+    def follower(self) -> "KafkaChangelog":
         own = {
-            "client.id": f"{self._options.client_id}-restore",
+            # A request each half second, and not one for each transaction of the owners.
+            "fetch.wait.max.ms": 500,
+            "fetch.min.bytes": _FOLLOW_BYTES,
+            "queued.min.messages": _FOLLOW_RECORDS,
+            "queued.max.messages.kbytes": _FOLLOW_KBYTES,
+        }
+        return self._changelog("standby", own)
+
+    def _changelog(self, purpose: str, more: dict[str, Any]) -> "KafkaChangelog":
+        own = {
+            "client.id": f"{self._options.client_id}-{purpose}",
             # Never joined: librdkafka asks for a name even where partitions are assigned by hand.
             "group.id": self._options.group,
             "enable.partition.eof": True,
             "fetch.queue.backoff.ms": 10,
-            "fetch.wait.max.ms": 100,
         }
-        return KafkaChangelog(self._connection.consumer_config(**own), self._options.changelog)
+        return KafkaChangelog(self._connection.consumer_config(**own | more), self._options.changelog)
 
     def admin(self) -> "KafkaAdmin":
         return KafkaAdmin(self._admin_config(), GroupOffsets(self._asking("committed"), self._asking("uncommitted")))
