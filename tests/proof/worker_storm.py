@@ -1,8 +1,11 @@
 """Jobs that are flaky, long or deadly, on workers of which one is killed every two seconds, and what that cost."""
 
+import os
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -90,6 +93,8 @@ class WorkerStorm(Faults):
 
     def run(self, workers: list[Member]) -> Ledger:
         """Submits and kills until everything has ended; what the handlers have written down."""
+        for worker in workers:
+            self._watch(worker)
         unsent = self._made()
         due_s = time.monotonic()
         killed = 0
@@ -98,7 +103,7 @@ class WorkerStorm(Faults):
             due_s += EVERY_S
             self._until(workers, lambda due_s=due_s: time.monotonic() >= due_s, "the time of the next kill")  # type: ignore[misc]
             victim, _ = self.stop_while_running(workers)
-            self._bury(victim, victim.kill())
+            self._bury(victim)
             killed += 1
         self._submit(unsent, self.count)
         self._until(workers, lambda: self._ended >= self.count, "every job to end")
@@ -163,16 +168,28 @@ class WorkerStorm(Faults):
         def revive() -> None:
             for worker in workers:
                 if worker.process is not None and worker.process.poll() is not None:
-                    self._bury(worker, worker.kill())
+                    self._bury(worker)
             for member in self.site.members.values():
                 if member not in workers:
                     member.check()
 
         self.site.board.until(condition, what, patience_s=PATIENCE_S, check=revive)
 
-    def _bury(self, worker: Member, at_ns: int) -> None:
-        self.dead_at_ns[worker.life] = at_ns
+    def _bury(self, worker: Member) -> None:
+        worker.kill()
         worker.start()
+        self._watch(worker)
+
+    def _watch(self, worker: Member) -> None:
+        """Notes when this life ends, also where that is by its own hand and nobody looks."""
+        life, pid = worker.life, worker.pid
+
+        def wait() -> None:
+            with suppress(ChildProcessError):  # somebody has waited for it already
+                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            self.dead_at_ns[life] = time.monotonic_ns()
+
+        threading.Thread(target=wait, name=f"proof-end-of-{life}", daemon=True).start()
 
     def _submit(self, unsent: Iterator[Submission], count: int) -> None:
         part = list(islice(unsent, count))
