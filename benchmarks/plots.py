@@ -55,7 +55,6 @@ _ALWAYS = {
     "legend_at_bottom": True,
     "truncate_legend": -1,
     "print_values_position": "top",
-    "show_minor_y_labels": False,
     "value_formatter": lambda value: "" if value is None else f"{value:,.4g}" if value < 100 else f"{value:,.0f}",  # noqa: PLR2004 - from there on no digits behind the point
 }
 
