@@ -227,10 +227,15 @@ class BusyLog:
         return self.written.log.at_time(topic, time_ms)
 
 
+def steer(log: ScheduleLog) -> None:
+    """The schedule changes, and no job does."""
+    log.command(PauseSchedule, note="again").command(ResumeSchedule)
+
+
 def test_a_schedule_that_changes_faster_than_it_is_read_passes() -> None:
     log = life()
 
-    report = verify(BusyLog(log), log.codec)
+    report = verify(BusyLog(log, damage=steer, pace_ms=1), log.codec)
 
     assert report.ok, [str(finding) for finding in report.findings]
 
@@ -249,9 +254,6 @@ def test_a_row_that_has_stopped_following_its_events_is_found() -> None:
     log = ScheduleLog().create()
     changelog = log.topology.scheduler_changelog
     end = log.log.spans([changelog])[changelog.name, 0].end
-
-    def steer(log: ScheduleLog) -> None:
-        log.command(PauseSchedule, note="again").command(ResumeSchedule)
 
     report = verify(BusyLog(log, damage=steer, rows_end=end, pace_ms=1), log.codec)
 
