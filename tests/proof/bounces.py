@@ -34,13 +34,16 @@ from tests.proof.steady import BATCH, SteadyLoad, steady_load
 SCHEDULERS, WORKERS = ("s1", "s2"), ("w1", "w2")
 PATIENCE_S = 180.0
 """A cluster that was half dead takes its time."""
-SOME = 25
+SOME = 10
 """Jobs that end and occurrences that are fired between two steps: progress."""
 
 _ASK_S = 5.0
 
 LEASE_MS = 6_000
 SLOTS = 32
+EVERY_MS = (2_000, 2_500, 3_000, 4_000)
+CRON_S = (2, 3, 5)
+"""Of the schedules: a few fires a second, so that a slow machine keeps up with three brokers, too."""
 WINDOW_MS = 150_000
 """How late a run may begin: two of three brokers are away for half a minute, and what was planned meanwhile follows."""
 COPIES = {
@@ -283,7 +286,7 @@ def an_installation(
             site.scheduler(name, **{"http.port": ports[name]})
         for name in WORKERS:
             site.worker(name, slots=SLOTS, **{"http.port": ports[name]})
-        chronos = Chronos(site=site, count=schedules, window_ms=WINDOW_MS)
+        chronos = Chronos(site=site, count=schedules, every_ms=EVERY_MS, cron_s=CRON_S, window_ms=WINDOW_MS)
         chronos.begin()
         with steady_load(site) as load:
             yield Bounces(site=site, cluster=Cluster(brokers), chronos=chronos, load=load, ports=ports, audits=audits)

@@ -27,7 +27,7 @@ def test_whatever_is_done_to_brokers_nothing_is_lost_and_no_schedule_misses_a_ti
     with (
         small_disk(data, SMALL, SMALL_SIZE) as disk,
         EmbeddedKafka(NODES, data_dir=data, heap="384m") as brokers,
-        an_installation(brokers, tmp_path / "site", schedules=20) as bounces,
+        an_installation(brokers, tmp_path / "site", schedules=16) as bounces,
     ):
         # when
         for how in (signal.SIGKILL, signal.SIGTERM):

@@ -18,7 +18,7 @@ from tests.proof.board import PATIENCE_S
 from tests.proof.site import Site
 
 BATCH = 5
-_EVERY_S = 0.25
+_EVERY_S = 0.5
 _DELIVERY_S = 10.0
 _MAX_LOST = 1_000
 _ONE_MORE = RetryPolicy(max_retries=1, base_delay=0.1)

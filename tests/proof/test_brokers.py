@@ -10,7 +10,7 @@ from tests.proof.bounces import an_installation
 from tests.proof.cluster import NODES
 from tests.support.proofs import Report
 
-pytestmark = [pytest.mark.broker, pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.broker, pytest.mark.chaos, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def test_brokers_that_lead_and_coordinate_end_under_load_and_nothing_is_lost(tmp_path: Path, report: Report) -> None:
