@@ -97,7 +97,13 @@ class ScheduleKeeper:
         else:
             draft = self._draft(schedule_of(record), cause, now, next_seq)
             definition = self._definition_if_any(draft.state)
-            decide_command(draft, definition, record)
+            try:
+                decide_command(draft, definition, record)
+            except CoreError:
+                raise
+            except Exception as error:  # noqa: BLE001 - rules that fail at an instant cost the command, not the partition
+                draft = self._draft(schedule_of(record), cause, now, next_seq)
+                reject(draft, record, RejectCode.UNPROCESSABLE, _cannot_be_computed(draft.schedule_id, error))
         is_new = draft.state is not None and draft.spec is not None and draft.state.version == 1
         try:
             self._carry_out(draft, definition)
@@ -150,7 +156,7 @@ class ScheduleKeeper:
         return len(draft.followups) * weight
 
     def _give_up(self, draft: Draft, error: Exception) -> None:
-        decide_unprocessable(draft, f"{type(error).__name__}: {error}")
+        decide_unprocessable(draft, _named(error))
         self._write(draft, Plan(tzdata=tzdata_version()))
 
     def _draft(self, schedule_id: str, cause: Cause, now: Now, next_seq: int) -> Draft:
@@ -209,6 +215,17 @@ class ScheduleKeeper:
         else:
             # Whoever is behind goes to the end of the line, or those that catch up would keep the others waiting.
             self._due.add(schedule_id, max(plan.due_at_ms, draft.now_ms), None)
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _cannot_be_computed(schedule_id: str, error: Exception) -> str:
+    return (
+        f"the occurrences of schedule {schedule_id!r} cannot be computed ({_named(error)}); "
+        "give it another definition, or delete it"
+    )
 
 
 def _plan(state: ScheduleState, definition: Definition) -> Plan:
