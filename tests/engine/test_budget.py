@@ -121,14 +121,15 @@ class FakeRules:
 
 @dataclass
 class FakeTransactor:
-    """Commits everything, and notes the offsets."""
+    """Commits everything, unless told otherwise, and notes the offsets."""
 
     marks: list[dict[Any, int]] = field(default_factory=list)
+    outcome: Outcome = Outcome.COMMITTED
     transactional_id = "t"
 
     def run(self, write: object, marks: Any, group: object) -> tuple[Outcome, None]:
         self.marks.append({place: mark.offset for place, mark in marks.items()})
-        return Outcome.COMMITTED, None
+        return self.outcome, None
 
     def noted(self) -> dict[Any, int]:
         return {("changelog", number): 0 for number in range(4)}
@@ -149,12 +150,14 @@ class Site:
                 program=rules,  # type: ignore[arg-type]  # the part of it that is called
                 table=SimpleNamespace(write=lambda *_: None),
                 position={(topic, number): 0 for topic in inputs},
+                committed={(topic, number): 0 for topic in inputs},
             )
             for number, rules in enumerate(self.rules)
         }
         program = SimpleNamespace(changelog="changelog", barrier_topic="attempts", encode_position=lambda _: (b"", b""))
         ownership = SimpleNamespace(partitions=self.partitions, ready=lambda: list(self.partitions.values()))
-        context = SimpleNamespace(program=program, inputs=SimpleNamespace(group=None), admin=None)
+        inputs_port = SimpleNamespace(group=None, start=lambda _: None)
+        context = SimpleNamespace(program=program, inputs=inputs_port, admin=None)
         self.processing = Processing(
             ownership=ownership,  # type: ignore[arg-type]  # the part of it that is called
             context=context,  # type: ignore[arg-type]  # the part of it that is called
@@ -164,6 +167,13 @@ class Site:
             options=EngineOptions(max_decided_bytes=MAX_BYTES, max_decide_ms=MAX_MS),
             first_txn_id=1,
         )
+
+    def asked_for_the_end_of_attempts(self, end: int) -> "Site":
+        """The rules of partition 0 wait for all that was written to `attempts`, and the broker says how much it is."""
+        answer: Future[dict[tuple[str, int], int]] = Future()
+        answer.set_result({("attempts", 0): end})
+        self.partitions[0].barrier = Barrier(asked_at=SimpleNamespace(), answer=answer)  # type: ignore[arg-type]  # unused
+        return self
 
     def all_of(self, batch: Batch) -> list[Batch]:
         """Batch after batch until nothing is left; returns what was left each time."""
@@ -248,16 +258,33 @@ def test_no_record_after_one_that_waits_is_decided_before_it_while_poison_is_sea
 
 
 def test_an_end_that_reading_has_met_is_not_passed_while_records_before_it_wait() -> None:
-    site = Site()
+    site = Site().asked_for_the_end_of_attempts(6)
     site.partitions[0].reached["attempts", 0] = 6
-    answer: Future[dict[tuple[str, int], int]] = Future()
-    answer.set_result({("attempts", 0): 6})
-    site.partitions[0].barrier = Barrier(asked_at=SimpleNamespace(), answer=answer)  # type: ignore[arg-type]  # unused
     reports: list[Any] = [Fake(("attempts", 0), at, takes_ms=MAX_MS) for at in range(2)]
 
     left = site.processing.process(batch_of(reports))
     passed_early = site.rules[0].barriers
     site.processing.process(left)
+
+    assert (passed_early, site.rules[0].barriers) == (0, 1)
+
+
+def test_an_end_that_was_met_before_an_abort_is_not_passed_until_what_came_before_it_was_decided_again() -> None:
+    # Given a batch up to the end of a place, whose transaction is aborted
+    site = Site()
+    reports = batch_of([Fake(("attempts", 0), at) for at in range(5)])
+    site.partitions[0].reached["attempts", 0] = 6
+    site.transactor.outcome = Outcome.ABORTED
+    site.processing.process(reports)
+
+    # When time goes on, before the records have come once more, although the end has not moved
+    site.asked_for_the_end_of_attempts(6)
+    site.processing.rewound.clear()
+    site.processing.process([])
+    passed_early = site.rules[0].barriers
+    site.transactor.outcome = Outcome.COMMITTED
+    site.partitions[0].reached["attempts", 0] = 6
+    site.processing.process(reports)
 
     assert (passed_early, site.rules[0].barriers) == (0, 1)
 

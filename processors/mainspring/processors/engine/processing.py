@@ -305,6 +305,8 @@ class Processing:
             partition.program.rolled_back(now)
             partition.position = dict(partition.committed)
             partition.uncommitted_since_ms = None
+            # An end that was met is not behind us any more: what came before it is read, and decided, again.
+            partition.reached = {}
             self._inputs.start(partition.committed)
             self.rewound.add(partition.number)
 
