@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mainspring.processors.core import IsOver
 from mainspring.processors.engine.batch import Batch, Slice
 from mainspring.processors.engine.budget import Budget
 from mainspring.processors.engine.errors import RecordError
@@ -74,6 +75,8 @@ class FakeRules:
     kept: list[Any] = field(default_factory=list)
     condemned: list[Any] = field(default_factory=list)
     barriers: int = 0
+    due: list[int] = field(default_factory=list)
+    """What time has brought: how long each of it takes."""
     counter = 0
     clock_ms = 0
 
@@ -89,11 +92,12 @@ class FakeRules:
         self.staged.append(record)
         self.condemned.append(record)
 
-    def tick(self, now: object) -> None:
-        pass
+    def tick(self, now: object, is_over: IsOver) -> None:
+        while self.due and not is_over():
+            self.clock.at_ms += self.due.pop()
 
     def next_tick_in_ms(self, now: object) -> int | None:
-        return None
+        return 0 if self.due else None
 
     def wants_barrier(self, now: object) -> bool:
         return False
@@ -235,6 +239,18 @@ def test_partitions_take_turns_so_that_one_that_is_expensive_does_not_keep_the_o
 
     assert len(site.rules[1].kept) == 10
     assert (1, 0) not in offsets(left[1])
+
+
+def test_what_time_brings_is_bounded_in_time_and_each_partition_has_its_share() -> None:
+    site = Site(partitions=2)
+    for rules in site.rules:
+        rules.due = [MAX_MS // 10] * 20
+
+    site.processing.process([])
+
+    assert [len(rules.due) for rules in site.rules] == [15, 15]
+    site.processing.process(batch_of(commands(3, takes_ms=MAX_MS)))
+    assert [len(rules.due) for rules in site.rules] == [10, 10], "whatever the inputs took"
 
 
 def test_that_one_place_was_cheap_makes_nobody_careless_with_the_next() -> None:

@@ -118,6 +118,30 @@ def test_a_resume_on_rules_that_fail_at_an_instant_is_refused_with_the_reason(mo
     assert site.state().status is ScheduleStatus.PAUSED
 
 
+@pytest.mark.parametrize("is_set_back", [False, True], ids=["due", "clock set back"])
+def test_a_turn_that_has_no_time_decides_on_one_schedule_and_the_next_turns_on_the_others(*, is_set_back: bool) -> None:
+    # Given five schedules with something to decide
+    ids = [f"{ID}-{number}" for number in range(5)]
+    site = Site()
+    for schedule_id in ids:
+        site.create(definition(every(HOUR), schedule_id, overlap=Overlap.ALLOW_ALL))
+    if is_set_back:
+        site.set_clock(2 * HOUR).until_idle().set_clock(-2 * HOUR)
+    else:
+        site.set_clock(HOUR)
+
+    # When each turn is over as soon as it is asked for
+    decided = []
+    for _ in ids:
+        site.core.tick(site.now, lambda: True)
+        decided += [each.schedule_id for each in site.core.drain().schedule_events]
+
+    # Then each of them has had its turn, one by one
+    assert sorted(decided) == ids
+    site.core.tick(site.now, lambda: True)
+    assert site.core.drain().schedule_events == []
+
+
 def test_a_storm_of_triggers_looks_for_no_occurrence_that_the_row_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     site = Site().create(definition(every(HOUR), overlap=Overlap.ALLOW_ALL)).later(MINUTE)
     plan = plan_of(every(HOUR), NOON)

@@ -16,7 +16,10 @@ class EngineOptions:
     max_decided_bytes: int = 16 << 20
     """Bytes that the inputs of one transaction may bring about, about; what is left of them comes with the next."""
     max_decide_ms: int = 1_000
-    """How long decisions on inputs may take for one transaction, about; what is left of them comes with the next."""
+    """How long decisions on inputs may take for one transaction, about; what is left of them comes with the next.
+
+    As long again for what time brings, a share for each partition.
+    """
     linger_ms: int = 20
     """Under load, how long inputs gather for one transaction."""
     burst: int = 3

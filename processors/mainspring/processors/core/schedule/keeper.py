@@ -8,6 +8,7 @@ from mainspring.processors.core.due import DueIndex
 from mainspring.processors.core.errors import CoreError
 from mainspring.processors.core.instants import Now
 from mainspring.processors.core.output import Outbox
+from mainspring.processors.core.ports import IsOver, never
 from mainspring.processors.core.rules import Rules
 from mainspring.processors.core.schedule.ahead import rewind_to_ms
 from mainspring.processors.core.schedule.decide_commands import decide_command, reject
@@ -119,20 +120,26 @@ class ScheduleKeeper:
         reject(draft, command, code, message)
         self._outbox.schedule_events.extend(draft.events)
 
-    def tick(self, now: Now) -> None:
-        """Decides on what is due. Bounded: where more is due, `next_at` stays in the past."""
-        for schedule_id in self._again[-self._per_tick :]:
-            state = self._rows.schedule(schedule_id)
-            if state is not None and rewind_to_ms(state, now.wall_ms) is not None:
-                self._decide(schedule_id, now, 1)
-        del self._again[-self._per_tick :]
+    def tick(self, now: Now, is_over: IsOver = never) -> None:
+        """Decides on what is due, on one schedule at least. Bounded: where more is due, `next_at` stays in the past."""
+        self._look_at_some(now, is_over)
         due = self._due.pop_due(now.wall_ms, self._per_tick)
         room = self._per_tick
         for taken, (schedule_id, _) in enumerate(due):
-            if room > 0:
+            if room > 0 and (taken == 0 or not is_over()):
                 room -= self._decide(schedule_id, now, room // (len(due) - taken))
             else:
                 self._due.add(schedule_id, now.wall_ms, None)
+
+    def _look_at_some(self, now: Now, is_over: IsOver) -> None:
+        """After the clock was set back."""
+        for taken in range(min(len(self._again), self._per_tick)):
+            if taken and is_over():
+                return
+            schedule_id = self._again.pop()
+            state = self._rows.schedule(schedule_id)
+            if state is not None and rewind_to_ms(state, now.wall_ms) is not None:
+                self._decide(schedule_id, now, 1)
 
     def _decide(self, schedule_id: str, now: Now, share: int) -> int:
         """What time has brought for one schedule; returns what its messages count as, `share` or little more."""
