@@ -43,7 +43,8 @@ _SHARE_BYTES: Final = 4_096
 outlasts its time-out."""
 
 _FIRES_PER_TURN: Final = 100
-"""Fires of one schedule in a tick, so that one that catches up does not hold up the others."""
+"""Fires of one schedule in a tick, so that one that catches up does not hold up the others; fewer the more rules and
+exclusions are asked for each of them."""
 
 
 class ScheduleKeeper:
@@ -151,7 +152,8 @@ class ScheduleKeeper:
             definition = self._definition(draft.state)
             if definition is not None:
                 weight += len(definition.spec.job.payload) // _SHARE_BYTES
-                room = max(1, min(share // weight, _FIRES_PER_TURN))
+                rules = len(definition.spec.timing.rules) + len(definition.spec.timing.exclude)
+                room = max(1, min(share // weight, _FIRES_PER_TURN // rules))
                 decide_due(draft, definition, room)
                 decide_backfill(draft, definition, room)
             self._carry_out(draft, definition)
