@@ -19,6 +19,7 @@ from mainspring.processors.engine.restoring import Restoring
 from mainspring.processors.engine.tables import Tables
 from mainspring.processors.engine.takeover import TakeoverContext
 from mainspring.processors.engine.transactor import Transactor
+from mainspring.processors.engine.watch import TopicWatch
 
 __all__ = ["Engine"]
 
@@ -75,6 +76,7 @@ class Engine:
             first_txn_id=randomness.bits(_TXN_ID_BITS),
         )
         self._backlog = Backlog(options.max_batch, options.max_batch_bytes)
+        self._watch = TopicWatch(context.admin, [*program.inputs, program.changelog], every_ms=options.watch_topics_ms)
         self._last_loop_ms = 0
         self._inputs.subscribe(program.subscribed, self._ownership)
 
@@ -85,6 +87,7 @@ class Engine:
         """
         now = self._now()
         self._last_loop_ms = now.mono_ms
+        self._watch.look(now.mono_ms)
         is_restoring = self._restoring.advance(now)
         wait_ms = self._wait_ms(now, _RESTORE_WAIT_MS if is_restoring else max_wait_ms)
         batch = in_order(self._read(wait_ms), self._program.inputs, self._ownership.partitions)  # 1

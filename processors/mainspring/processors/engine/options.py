@@ -28,6 +28,8 @@ class EngineOptions:
     """Inputs that need no transaction (heartbeats) are committed at least this often."""
     patience_ms: int = 20_000
     """How long a call that may be repeated is repeated, while nothing else goes on."""
+    watch_topics_ms: int = 60_000
+    """How often to ask whether the topics are still the same."""
     delete_retention_ms: int = 86_400_000
     """`delete.retention.ms` of the changelog: an older local table is not trusted."""
 
