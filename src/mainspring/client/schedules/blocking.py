@@ -123,7 +123,10 @@ class Schedules(Generic[H]):
         return drive(self.core.resume(schedule_id, reason, Deadline(timeout)))
 
     def trigger(self, schedule_id: str, *, reason: str = "", timeout: float | None = TIMEOUT_S) -> H:
-        """Fire one instance now, beside the plan and whatever the policies say. Returns the handle of its job."""
+        """Fire one instance now, beside the plan and whatever the policies say. Returns the handle of its job.
+
+        Where the job is refused, as by a queue that is not declared any more, the handle raises that as after a submit.
+        """
         watch = drive(self.core.trigger(schedule_id, reason, Deadline(timeout)))
         return self.handle_of(watch)
 

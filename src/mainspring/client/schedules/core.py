@@ -26,7 +26,7 @@ from mainspring.client.schedules.info import (
 from mainspring.client.schedules.rules import Timing
 from mainspring.client.schedules.values import instant_ms
 from mainspring.client.steps import Steps, wait
-from mainspring.client.watch import Start, Watch
+from mainspring.client.watch import FiredWatch, Start, Watch
 from mainspring.client.wire import Deadline
 from mainspring.jobs.errors import InvalidJobError
 from mainspring.jobs.options import JobOptions
@@ -136,7 +136,7 @@ class ScheduleCore:
         event = cast(OccurrenceFired, (yield from self._decided(command, deadline)))
         partition = wire.partition_of(event.job_id)
         # All that concerns the job comes after the command that fired it.
-        watch = Watch(event.job_id, partition, starts[partition], None)
+        watch = FiredWatch(event, partition, starts[partition])
         wire.tail.register(watch, fresh=False)
         return watch
 
