@@ -97,7 +97,7 @@ class PartitionCore:
         self._schedules = ScheduleKeeper(schedule_rows, rules, self._outbox, self._timer)
         self._now = Now(0, 0)
         self._watch = StepWatch(self._now)
-        self._sweeps = Sweeps()
+        self._sweeps = Sweeps(rules.partitions)
         self._lease_check_asked = False
 
     def load(
