@@ -1,13 +1,16 @@
 """What millions of pending jobs cost a scheduler, without Kafka: memory, the rate of submits, a new start, a herd.
 
-    python benchmarks/pending.py [--pending 10000000] [--submits 100000] [--partitions 4] [--due-at-once] [--json FILE]
+    python benchmarks/pending.py [--pending 10000000] [--submits 100000] [--partitions 4] [--due-at-once] [--set-back]
+        [--json FILE]
 
 Submits in bytes go through the real program into RocksDB, as a scheduler process does it between reading and writing;
 what would go to the producer is dropped. The tables are filled with rows of so many pending jobs, opened as by a new
 start, and `--submits` more follow; at last as many with nothing pending, to compare with. Printed: microseconds of CPU
 per submit, resident memory, seconds to open. With `--due-at-once` all that was filled in then falls due at one instant:
 how long until the first offer, until a CRITICAL job that is submitted in the middle is offered, and how fast the rest
-drains. `--json` writes the figures down, too, for `benchmarks/plots.py`.
+drains. With `--set-back` the wall clock is set back by an hour first, so that each of them is looked at: how long that
+takes, and how long the longest turn of the loop meanwhile. `--json` writes the figures down, too, for
+`benchmarks/plots.py`.
 """
 
 import argparse
@@ -29,6 +32,7 @@ from mainspring.processors.core import Now, QueueOrder, QueueRules, Rules
 from mainspring.processors.core.index.entries import COUNTS_KEY, WAITING_PREFIX, encode_counts
 from mainspring.processors.core.index.keys import encode_time_key
 from mainspring.processors.core.index.orders import encode_waiting, time_key
+from mainspring.processors.core.ports import never
 from mainspring.processors.engine.program import Position
 from mainspring.processors.engine.tables.rocks import RocksTables
 from mainspring.processors.scheduler.partition import SchedulerPartition
@@ -92,7 +96,7 @@ class Scheduler:
         for number, messages in by_partition.items():
             self.owned[number].apply(topic, messages, now)
         for each in self.owned:
-            each.tick(now)
+            each.tick(now, never)
         decided = [each for each in self.owned if each.has_decided()]
         rows = {each.number: (self._rows(each), each.index_changes()) for each in decided}
         self.sent = []
@@ -167,6 +171,7 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=4)
     parser.add_argument("--due-at-once", action="store_true")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--set-back", action="store_true")
     given = parser.parse_args()
     load_before = os.getloadavg()[0]
     home = Path(tempfile.mkdtemp(prefix="mainspring-pending-"))
@@ -187,6 +192,8 @@ def main() -> None:
         us_beside = submit_many(scheduler, given.submits)
         found = {"disk_mib": disk_mib, "empty_mib": empty_mib, "opened_mib": opened_mib, "opened_s": opened_s}
         found["submitted_mib"] = resident_mib()
+        if given.set_back:
+            set_back(scheduler)
         if given.due_at_once:
             herd(scheduler, given.pending)
         scheduler.store.close()
@@ -336,6 +343,26 @@ def herd(scheduler: Scheduler, jobs: int) -> None:
     print(f"CRITICAL offered {urgent_s * 1e3:.0f} ms after its submit")
     print(f"{ended / took_s:,.0f} jobs/s, {used / ended * 1e6:.0f} µs of CPU per job (with a stand-in for the worker)")
     print(f"at most {top:.0f} MiB resident")
+
+
+def set_back(scheduler: Scheduler) -> None:
+    """Sets the wall clock back by an hour, and takes turns until every job has been looked at."""
+    scheduler.now = Now(scheduler.now.wall_ms - 3_600_000, scheduler.now.mono_ms + 1)
+    began, cpu, turns = perf_counter(), process_time(), []
+    is_busy = True
+    while is_busy:
+        turn = perf_counter()
+        scheduler.later(1)
+        scheduler.transact(scheduler.topology.commands.name, [])
+        turns.append(perf_counter() - turn)
+        is_busy = any(each.core.clock_ms > scheduler.now.wall_ms for each in scheduler.owned)
+    took_s, used_s = perf_counter() - began, process_time() - cpu
+    print(
+        f"set back by an hour: all looked at in {took_s:.1f} s ({used_s:.1f} s of CPU) and "
+        f"{len(turns):,} turns, the longest {max(turns) * 1e3:.0f} ms, half of them up to "
+        f"{sorted(turns)[len(turns) // 2] * 1e3:.0f} ms; {resident_mib():.0f} MiB resident",
+        flush=True,
+    )
 
 
 def size_mib(path: Path) -> float:

@@ -23,6 +23,7 @@ from mainspring.client.commands import CommandMaker, Submission
 from mainspring.client.config import ClientConfig
 from mainspring.jobs.options import JobOptions
 from mainspring.processors.core import Now, Rules
+from mainspring.processors.core.ports import never
 from mainspring.processors.engine.program import Position
 from mainspring.processors.engine.tables import MemoryTables, Table
 from mainspring.processors.scheduler.partition import SchedulerPartition
@@ -119,7 +120,7 @@ class Bench:
             self.owned[number].apply(topic, messages, now)
         costs.end(f"{topic.rpartition('.')[2]}: decode, decide, evolve")
         for each in self.owned:
-            each.tick(now)
+            each.tick(now, never)
         costs.end("tick, dispatch")
         decided = [each for each in self.owned if each.has_decided()]
         rows = {each.number: self._rows(each) for each in decided}

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -193,6 +194,43 @@ def test_a_list_shows_what_there_is(installed: Installation) -> None:
     assert one in table.out
     for schedule_id in (one, two):
         installed("schedule", "delete", schedule_id)
+
+
+def test_the_schedules_of_a_file_are_made_once_and_then_only_what_differs_is_written(
+    installed: Installation, tmp_path: Path
+) -> None:
+    # given
+    ids = [f"s-{secrets.token_hex(5)}" for _ in range(2)]
+    file = tmp_path / "schedules.toml"
+    tables = [
+        f'[[schedules]]\nid = "{each}"\njob = "hello"\npayload = {{name = "Ada"}}\nevery = "1h"\n' for each in ids
+    ]
+    file.write_text("\n".join(tables), encoding="utf-8")
+
+    def outcomes(*more: str) -> list[tuple[str, int, list[str]]]:
+        done = told(installed, "apply", str(file), *more)
+        assert [each["schedule_id"] for each in done] == ids
+        return [(each["outcome"], each["version"], [change["field"] for change in each["changes"]]) for each in done]
+
+    # when
+    dry, first, second = outcomes("--dry-run"), outcomes(), outcomes()
+    file.write_text("\n".join([tables[0], f'{tables[1]}note = "new"']), encoding="utf-8")
+    would, third = outcomes("--dry-run"), outcomes()
+
+    # then
+    assert dry == first == [("created", 1, [])] * 2
+    assert second == [("unchanged", 1, [])] * 2
+    assert would == third == [("unchanged", 1, []), ("updated", 2, ["note"])]
+    assert [len(told(installed, "history", each, "-n", "100")) for each in ids] == [1, 2]
+
+    # when one of them cannot be meant
+    file.write_text("\n".join([f'{tables[0]}note = "not written"', f"{tables[1]}max_runs = 0"]), encoding="utf-8")
+    refused = installed("schedule", "apply", str(file))
+
+    # then none is written
+    assert refused.code == ExitCode.USAGE
+    assert ids[1] in refused.err
+    assert told(installed, "get", ids[0])["version"] == 1
 
 
 @pytest.mark.parametrize(

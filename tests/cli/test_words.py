@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mainspring.cli.durations import format_duration, parse_duration
 from mainspring.cli.output import escape, printable
-from mainspring.cli.show import ago, iso, local, payload_json, payload_text, until
+from mainspring.cli.show import ago, iso, local, payload_json, payload_text, plural, until
 
 
 @pytest.mark.parametrize(
@@ -114,3 +114,7 @@ def test_users_text_cannot_move_the_terminals_cursor_nor_be_read_as_markup(text:
 
     assert all(char.isprintable() or char in "\n\t" for char in shown)
     assert Text.from_markup(escape(text)).plain == shown
+
+
+def test_one_of_something_is_no_plural() -> None:
+    assert [plural(count, "job") for count in (0, 1, 2)] == ["0 jobs", "1 job", "2 jobs"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -26,9 +26,11 @@ from mainspring.schemas import (
     JobStatus,
     JobSubmitted,
     JobTimedOut,
+    OccurrenceFired,
     RescheduleJob,
     RetryJob,
     SubmitJob,
+    TriggerSchedule,
     Txn,
 )
 from mainspring.topics import Topology, partition_for
@@ -116,6 +118,27 @@ class FakeScheduler:
                 self._emit(job, command.job_id, JobRescheduled, cause, due_at_ms=command.run_at_ms, **_asked(command))
             case RetryJob():
                 self._retry(command, cause)
+            case TriggerSchedule():
+                self._trigger(command, cause)
+
+    def _trigger(self, command: TriggerSchedule, cause: Cause) -> None:
+        """The name of the schedule says what becomes of its job."""
+        schedule_id, revision = command.schedule_id, 7
+        job_id = f"{schedule_id}@2027-01-15T08:00:00Z"
+        asked = _asked(command)
+        fired = OccurrenceFired(
+            schedule_id=schedule_id, revision=revision, decided_at_ms=NOW_MS, cause=cause, nominal_ms=NOW_MS,
+            fire_at_ms=NOW_MS, origin="TRIGGER", job_id=job_id, version=1, tzdata="2026a", txn=TXN, **asked,
+        )  # fmt: skip
+        self._produce(schedule_id, fired)
+        spec = JobSpec(job_id=job_id, name=schedule_id, payload=b'"fired"', schedule_id=schedule_id)
+        for submit in (f"{job_id}#3.{revision - 1}", f"{job_id}#3.{revision}"):
+            # The first is another fire of the same time, which the job was refused for.
+            name = "refuse" if submit.endswith(f".{revision - 1}") else spec.name
+            asked_for = SubmitJob(
+                command_id=submit, actor="schedule", requested_at_ms=NOW_MS, spec=replace(spec, name=name)
+            )
+            self._submit(asked_for, cause)
 
     def _submit(self, command: SubmitJob, cause: Cause) -> None:
         spec = command.spec

@@ -27,6 +27,32 @@ def test_cancelling_a_waiting_job_takes_effect_at_once(client: Client, scheduler
     assert handle.wait(LONG_S) is JobStatus.CANCELLED
 
 
+def test_a_triggered_job_that_is_refused_ends_its_handle_with_the_refusal(
+    client: Client, scheduler: FakeScheduler
+) -> None:
+    # given
+    handle = client.schedules.trigger("refuse")
+
+    # when
+    with pytest.raises(CommandRejectedError) as refused:
+        handle.result(LONG_S)
+
+    # then
+    assert (refused.value.code, refused.value.job_id) == ("UNKNOWN_QUEUE", handle.job_id)
+    assert refused.value.command_id == f"{handle.job_id}#3.7"
+    with pytest.raises(CommandRejectedError):
+        handle.accepted(LONG_S)
+
+
+def test_the_refusal_of_another_fire_of_the_same_time_does_not_end_a_triggered_handle(
+    client: Client, scheduler: FakeScheduler
+) -> None:
+    handle = client.schedules.trigger("ok")
+
+    assert handle.result(LONG_S) == "fired"
+    assert handle.accepted(LONG_S).existing is False
+
+
 def test_cancelling_a_running_job_waits_for_its_attempt(client: Client, scheduler: FakeScheduler) -> None:
     # given
     handle = client.submit("hang")

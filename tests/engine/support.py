@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, Producer, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from mainspring.processors.core import LAYOUT, Rules
 from mainspring.processors.engine.loop import Engine
@@ -16,6 +16,7 @@ from mainspring.processors.scheduler import Scheduler, SchedulerConfig
 from mainspring.schemas import Codec, JobSpec, Record, SubmitJob
 from mainspring.topics import Connection, Topic, Topology
 from tests.support import topics
+from tests.support.waiting import eventually
 
 CODEC = Codec.embedded()
 PATIENCE_S = 30.0
@@ -151,6 +152,20 @@ class Installation:
         if self._admin is None:
             self._admin = AdminClient({"bootstrap.servers": self.connection.bootstrap})
         return self._admin
+
+    def make_again(self, name: str) -> None:
+        """Deletes a topic and makes it again, with one partition. Nobody is stepped meanwhile."""
+        self.admin.delete_topics([name])[name].result(10)
+
+        def is_made() -> bool:
+            # The name is free some time after it has been deleted.
+            try:
+                self.admin.create_topics([NewTopic(name, 1, 1)])[name].result(10)
+            except KafkaException:
+                return False
+            return True
+
+        eventually(is_made)
 
     def table_origin(self) -> str:
         """What the local tables are told apart by: the identity of the changelog topic, and the form of the index."""

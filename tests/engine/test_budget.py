@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mainspring.processors.core import IsOver
 from mainspring.processors.engine.batch import Batch, Slice
 from mainspring.processors.engine.budget import Budget
 from mainspring.processors.engine.errors import RecordError
@@ -74,6 +75,8 @@ class FakeRules:
     kept: list[Any] = field(default_factory=list)
     condemned: list[Any] = field(default_factory=list)
     barriers: int = 0
+    due: list[int] = field(default_factory=list)
+    """What time has brought: how long each of it takes."""
     counter = 0
     clock_ms = 0
 
@@ -89,11 +92,12 @@ class FakeRules:
         self.staged.append(record)
         self.condemned.append(record)
 
-    def tick(self, now: object) -> None:
-        pass
+    def tick(self, now: object, is_over: IsOver) -> None:
+        while self.due and not is_over():
+            self.clock.at_ms += self.due.pop()
 
     def next_tick_in_ms(self, now: object) -> int | None:
-        return None
+        return 0 if self.due else None
 
     def wants_barrier(self, now: object) -> bool:
         return False
@@ -121,14 +125,15 @@ class FakeRules:
 
 @dataclass
 class FakeTransactor:
-    """Commits everything, and notes the offsets."""
+    """Commits everything, unless told otherwise, and notes the offsets."""
 
     marks: list[dict[Any, int]] = field(default_factory=list)
+    outcome: Outcome = Outcome.COMMITTED
     transactional_id = "t"
 
     def run(self, write: object, marks: Any, group: object) -> tuple[Outcome, None]:
         self.marks.append({place: mark.offset for place, mark in marks.items()})
-        return Outcome.COMMITTED, None
+        return self.outcome, None
 
     def noted(self) -> dict[Any, int]:
         return {("changelog", number): 0 for number in range(4)}
@@ -149,12 +154,14 @@ class Site:
                 program=rules,  # type: ignore[arg-type]  # the part of it that is called
                 table=SimpleNamespace(write=lambda *_: None),
                 position={(topic, number): 0 for topic in inputs},
+                committed={(topic, number): 0 for topic in inputs},
             )
             for number, rules in enumerate(self.rules)
         }
         program = SimpleNamespace(changelog="changelog", barrier_topic="attempts", encode_position=lambda _: (b"", b""))
         ownership = SimpleNamespace(partitions=self.partitions, ready=lambda: list(self.partitions.values()))
-        context = SimpleNamespace(program=program, inputs=SimpleNamespace(group=None), admin=None)
+        inputs_port = SimpleNamespace(group=None, start=lambda _: None)
+        context = SimpleNamespace(program=program, inputs=inputs_port, admin=None)
         self.processing = Processing(
             ownership=ownership,  # type: ignore[arg-type]  # the part of it that is called
             context=context,  # type: ignore[arg-type]  # the part of it that is called
@@ -164,6 +171,13 @@ class Site:
             options=EngineOptions(max_decided_bytes=MAX_BYTES, max_decide_ms=MAX_MS),
             first_txn_id=1,
         )
+
+    def asked_for_the_end_of_attempts(self, end: int) -> "Site":
+        """The rules of partition 0 wait for all that was written to `attempts`, and the broker says how much it is."""
+        answer: Future[dict[tuple[str, int], int]] = Future()
+        answer.set_result({("attempts", 0): end})
+        self.partitions[0].barrier = Barrier(asked_at=SimpleNamespace(), answer=answer)  # type: ignore[arg-type]  # unused
+        return self
 
     def all_of(self, batch: Batch) -> list[Batch]:
         """Batch after batch until nothing is left; returns what was left each time."""
@@ -227,6 +241,18 @@ def test_partitions_take_turns_so_that_one_that_is_expensive_does_not_keep_the_o
     assert (1, 0) not in offsets(left[1])
 
 
+def test_what_time_brings_is_bounded_in_time_and_each_partition_has_its_share() -> None:
+    site = Site(partitions=2)
+    for rules in site.rules:
+        rules.due = [MAX_MS // 10] * 20
+
+    site.processing.process([])
+
+    assert [len(rules.due) for rules in site.rules] == [15, 15]
+    site.processing.process(batch_of(commands(3, takes_ms=MAX_MS)))
+    assert [len(rules.due) for rules in site.rules] == [10, 10], "whatever the inputs took"
+
+
 def test_that_one_place_was_cheap_makes_nobody_careless_with_the_next() -> None:
     site = Site()
     followups: list[Any] = [Fake(("followups", 0), at) for at in range(100)]
@@ -248,16 +274,33 @@ def test_no_record_after_one_that_waits_is_decided_before_it_while_poison_is_sea
 
 
 def test_an_end_that_reading_has_met_is_not_passed_while_records_before_it_wait() -> None:
-    site = Site()
+    site = Site().asked_for_the_end_of_attempts(6)
     site.partitions[0].reached["attempts", 0] = 6
-    answer: Future[dict[tuple[str, int], int]] = Future()
-    answer.set_result({("attempts", 0): 6})
-    site.partitions[0].barrier = Barrier(asked_at=SimpleNamespace(), answer=answer)  # type: ignore[arg-type]  # unused
     reports: list[Any] = [Fake(("attempts", 0), at, takes_ms=MAX_MS) for at in range(2)]
 
     left = site.processing.process(batch_of(reports))
     passed_early = site.rules[0].barriers
     site.processing.process(left)
+
+    assert (passed_early, site.rules[0].barriers) == (0, 1)
+
+
+def test_an_end_that_was_met_before_an_abort_is_not_passed_until_what_came_before_it_was_decided_again() -> None:
+    # Given a batch up to the end of a place, whose transaction is aborted
+    site = Site()
+    reports = batch_of([Fake(("attempts", 0), at) for at in range(5)])
+    site.partitions[0].reached["attempts", 0] = 6
+    site.transactor.outcome = Outcome.ABORTED
+    site.processing.process(reports)
+
+    # When time goes on, before the records have come once more, although the end has not moved
+    site.asked_for_the_end_of_attempts(6)
+    site.processing.rewound.clear()
+    site.processing.process([])
+    passed_early = site.rules[0].barriers
+    site.transactor.outcome = Outcome.COMMITTED
+    site.partitions[0].reached["attempts", 0] = 6
+    site.processing.process(reports)
 
     assert (passed_early, site.rules[0].barriers) == (0, 1)
 

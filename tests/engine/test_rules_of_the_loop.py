@@ -167,6 +167,19 @@ def test_the_rows_are_those_of_the_column_only() -> None:
     assert list(column().rows()) == ["committed"]
 
 
+def test_whoever_reads_all_rows_and_changes_none_keeps_few_of_them_in_memory() -> None:
+    table = MemoryTables().open(0, "o")
+    table.write([(b"J%d" % number, b"row") for number in range(1_000)], 1, 1)
+    rows: StagedColumn[str] = StagedColumn(table, b"J", str.encode, bytes.decode, 8)
+
+    kept = []
+    for number in range(1_000):
+        assert rows.get(str(number)) == "row"
+        kept.append(len(rows._cache))
+
+    assert max(kept) <= 8
+
+
 @given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.none() | st.sampled_from("xyz"), st.booleans()), max_size=60))
 def test_a_bounded_cache_never_shows(steps: list[tuple[str, str | None, bool]]) -> None:
     table = MemoryTables().open(0, "o")

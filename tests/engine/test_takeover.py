@@ -3,8 +3,7 @@
 import time
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import NewTopic
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from structlog.testing import capture_logs
 
 from mainspring.processors.engine.errors import BrokenPromiseError, OffsetOutOfRangeError
@@ -172,9 +171,7 @@ def test_a_changelog_that_was_deleted_stops_the_takeover_loudly(kafka: str, pref
         here.until(lambda: here.events(JobSubmitted))
         here.drop(first)
         name = here.topology.scheduler_changelog.name
-        here.admin.delete_topics([name])[name].result(10)
-        here.until(lambda: name not in here.admin.list_topics(timeout=10).topics)
-        make_again(here, name)
+        here.make_again(name)
 
         here.engine("b")
         with pytest.raises(BrokenPromiseError, match="changelog is empty"):
@@ -230,16 +227,3 @@ def _marks(here: Installation) -> dict[int, TopicPartition]:
 
 def _is_empty(here: Installation, group: str) -> bool:
     return not here.admin.describe_consumer_groups([group])[group].result(10).members
-
-
-def make_again(here: Installation, name: str) -> None:
-    """Makes a topic of one partition that was deleted, as soon as the broker lets it."""
-
-    def made() -> bool:
-        try:
-            here.admin.create_topics([NewTopic(name, 1, 1)])[name].result(10)
-        except KafkaException:
-            return False
-        return True
-
-    here.until(made)

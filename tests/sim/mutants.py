@@ -217,8 +217,8 @@ def _leases_for_ever(patch: Patch) -> None:
 def _leases_without_barrier(patch: Patch) -> None:
     original = PartitionCore.tick
 
-    def tick(self: PartitionCore, now: Any) -> None:
-        original(self, now)
+    def tick(self: PartitionCore, now: Any, *is_over: Any) -> None:
+        original(self, now, *is_over)
         self.expire_leases(now, now)
 
     patch(PartitionCore, "tick", tick)

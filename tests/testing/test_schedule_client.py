@@ -2,11 +2,13 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from mainspring.client import (
     Cron,
+    DeclareOutcome,
     DuplicateScheduleError,
     Every,
     InvalidScheduleError,
@@ -114,6 +116,69 @@ def test_a_backfill_makes_up_for_the_past_and_fires_nothing_twice(mainspring: Ma
     assert accepted.count == 5
     assert sorted(nominal(mainspring, "hourly")) == [START + timedelta(hours=hours) for hours in range(-2, 3)]
     assert len(ran) == 5
+
+
+def test_a_schedule_is_declared_again_and_again_and_only_what_differs_is_written(mainspring: Mainspring) -> None:
+    # given
+    schedules = mainspring.schedules
+    first = schedules.declare("hourly", Every("1h"), report.job("x"), overlap="allow-all", note="why")
+    mainspring.advance("90m")
+    schedules.pause("hourly", "for now")
+    written = len(schedules.history("hourly"))
+
+    # when
+    again = schedules.declare("hourly", Every("1h"), report.job("x"), overlap="allow-all", note="why")
+
+    # then
+    assert (first.outcome, first.version, first.changes) == (DeclareOutcome.CREATED, 1, ())
+    assert (again.outcome, again.version, again.changes) == (DeclareOutcome.UNCHANGED, 1, ())
+    assert len(schedules.history("hourly")) == written
+
+    # when
+    would = schedules.declare("hourly", Every("2h"), report.job("x"), note="why", dry_run=True)
+    assert len(schedules.history("hourly")) == written
+    done = schedules.declare("hourly", Every("2h"), report.job("x"), note="why")
+
+    # then what was left out is as for a new one, and the pause stays
+    assert would == done
+    assert (done.outcome, done.version) == (DeclareOutcome.UPDATED, 2)
+    assert [change.field for change in done.changes] == ["timing.rules", "overlap"]
+    info = schedules.get("hourly")
+    assert (info.status, info.version, info.pause_note) == (ScheduleStatus.PAUSED, 2, "for now")
+    assert info.definition.overlap.name == "SKIP"
+
+
+@pytest.mark.parametrize("theirs", ["the same", "another"])
+def test_a_declaration_that_another_one_comes_before_looks_again(
+    theirs: str, mainspring: Mainspring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # given
+    schedules = mainspring.schedules
+    folded, looks = type(schedules.core).folded, []
+
+    def overtaken(core: Any, schedule_id: str, *args: Any, **named: Any) -> Any:
+        """Somebody else is quicker, between the first look and what follows from it."""
+        looks.append(schedule_id)
+        if len(looks) > 1:
+            return (yield from folded(core, schedule_id, *args, **named))
+        schedules.create(schedule_id, Every("1h"), report.job("x"), note="" if theirs == "the same" else "theirs")
+        raise ScheduleNotFoundError(schedule_id, "the log")
+
+    monkeypatch.setattr(type(schedules.core), "folded", overtaken)
+
+    # when
+    done = schedules.declare("hourly", Every("1h"), report.job("x"))
+
+    # then
+    assert len(looks) == 2
+    assert done.outcome == (DeclareOutcome.UNCHANGED if theirs == "the same" else DeclareOutcome.UPDATED)
+
+
+def test_a_declaration_that_cannot_be_meant_is_refused_before_anything_is_sent(mainspring: Mainspring) -> None:
+    with pytest.raises(InvalidScheduleError, match="never fires"):
+        mainspring.schedules.declare(
+            "hourly", When(Every("1h"), end=START - timedelta(days=1)), report.job("x"), dry_run=True
+        )
 
 
 def test_refusals_are_the_errors_of_the_client(mainspring: Mainspring) -> None:

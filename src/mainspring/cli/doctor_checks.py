@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mainspring.cli.connect import admin_client, connection_of, reach
 from mainspring.cli.durations import format_duration
 from mainspring.cli.errors import as_cli_error
+from mainspring.cli.show import plural
 
 if TYPE_CHECKING:
     from mainspring.settings import Settings
@@ -159,7 +160,8 @@ def _topics(settings: "Settings") -> Iterator[Finding]:
     for step in others:
         yield Finding(check="topics", level=Level.WARN, detail=str(step), hint="mainspring topics apply")
     if found.is_empty:
-        detail = f"{len(topology.all())} as they should be, {topology.partitions} partitions, prefix {topology.prefix}"
+        partitions = plural(topology.partitions, "partition")
+        detail = f"{len(topology.all())} as they should be, {partitions}, prefix {topology.prefix}"
         yield Finding(check="topics", level=Level.OK, detail=detail)
 
 
@@ -218,7 +220,9 @@ def _view(settings: "Settings") -> Iterator[Finding]:
         jobs = view.counts().total
         positions = view.position()
     lag = _lag(settings, {partition: each.next_offset for partition, each in positions.items()})
-    detail = f"{url} has {jobs} jobs" + (f" and is {lag} records behind the log" if lag else " and is up to date")
+    detail = f"{url} has {plural(jobs, 'job')}" + (
+        f" and is {plural(lag, 'record')} behind the log" if lag else " and is up to date"
+    )
     level = Level.WARN if lag > LAG_WARN else Level.OK
     yield Finding(check="view", level=level, detail=detail, hint="mainspring projector" if level is Level.WARN else "")
 

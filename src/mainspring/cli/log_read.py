@@ -21,7 +21,7 @@ from mainspring.cli.output import (
     print_table,
     stdout,
 )
-from mainspring.cli.show import STATUS_STYLES, iso, local, status_text
+from mainspring.cli.show import STATUS_STYLES, iso, local, plural, status_text
 
 if TYPE_CHECKING:
     from mainspring.log import LogRecord, StateAt
@@ -150,7 +150,7 @@ def _print_counts(counted: "StateAt", output: Output) -> None:
             }
         )
         return
-    note(f"[dim]{counted.jobs} jobs at {local(counted.at_ms)}[/]")
+    note(f"[dim]{plural(counted.jobs, 'job')} at {local(counted.at_ms)}[/]")
     names = [name for name in STATUS_STYLES if any(status.name == name for status in counted.by_status)]
     columns = [Column(head="QUEUE"), *(Column(head=name, right=True, style=STATUS_STYLES[name]) for name in names)]
     rows = []

@@ -12,6 +12,7 @@ from mainspring.cli.errors import ExitCode
 from mainspring.cli.log_source import FileOption, TopicOption, log_of, topics_of
 from mainspring.cli.options import Duration, FormatName, duration
 from mainspring.cli.output import Output, OutputOption, escape, note, print_json, print_pairs, stderr, stdout, warn
+from mainspring.cli.show import plural
 
 if TYPE_CHECKING:
     from mainspring.log import VerifyReport
@@ -90,7 +91,7 @@ def export(
     if output is Output.JSON:
         print_json({"path": str(summary.path), "records": summary.records, "bytes": summary.bytes})
     else:
-        note(f"{summary.records} records, {summary.bytes / 1e6:.1f} MB in {escape(summary.path)}")
+        note(f"{plural(summary.records, 'record')}, {summary.bytes / 1e6:.1f} MB in {escape(summary.path)}")
 
 
 def _view(settings: "Settings", stack: ExitStack) -> "View | None":
@@ -134,13 +135,14 @@ def _print(report: "VerifyReport") -> None:
         "events": str(sum(report.events.values())),
         "transactions": str(report.transactions),
         "jobs": f"{report.jobs} ({statuses})" if statuses else str(report.jobs),
-        "table": f"{report.table_rows} rows"
+        "table": plural(report.table_rows, "row")
         + (f", {report.table_rows_evicted} forgotten" if report.table_rows_evicted else ""),
         "schedules": str(report.schedules) if report.schedules else None,
         "view": "not compared"
         if report.view_rows is None
-        else f"{report.view_rows} rows" + (f", {report.view_schedules} schedules" if report.view_schedules else ""),
-        "pending": f"{report.commands_pending} commands not read yet" if report.commands_pending else None,
+        else plural(report.view_rows, "row")
+        + (f", {plural(report.view_schedules, 'schedule')}" if report.view_schedules else ""),
+        "pending": f"{plural(report.commands_pending, 'command')} not read yet" if report.commands_pending else None,
         "rejected": ", ".join(f"{number} {code}" for code, number in sorted(report.rejections_by_code.items())),
         "dead letters": str(report.dead_letter_count) if report.dead_letter_count else None,
         "not checkable": ", ".join(f"{number} {why}" for why, number in sorted(report.unverifiable.items())),

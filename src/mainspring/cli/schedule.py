@@ -3,6 +3,7 @@
 import typer
 
 from mainspring.cli import (
+    schedule_apply,
     schedule_create,
     schedule_history,
     schedule_preview,
@@ -15,6 +16,7 @@ app = typer.Typer(help="Recurring schedules: make them, look at them, steer them
 
 app.command("create")(schedule_create.create)
 app.command("update")(schedule_update.update)
+app.command("apply")(schedule_apply.apply)
 app.command("get")(schedule_read.get)
 app.command("list")(schedule_read.list_)
 app.command("history")(schedule_history.history)

@@ -10,7 +10,7 @@ from mainspring.cli.durations import format_duration
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["ago", "iso", "local", "payload_json", "payload_text", "status_text", "until"]
+__all__ = ["ago", "iso", "local", "payload_json", "payload_text", "plural", "status_text", "until"]
 
 STATUS_STYLES = {
     "CANCELLING": "yellow",
@@ -93,3 +93,8 @@ def payload_text(data: bytes | None, content_type: str | None, limit: int = 400)
     value = payload_json(data, content_type)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= limit else f"{text[:limit]}… ({len(data)} bytes)"
+
+
+def plural(count: int, noun: str) -> str:
+    """So many of something whose plural takes an s: `1 job`, `2 jobs`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -38,6 +38,8 @@ from mainspring.client.queries import Filters, HistoryEntry
 from mainspring.client.schedules import (
     AsyncSchedules,
     Cron,
+    Declaration,
+    DeclareOutcome,
     Every,
     ScheduleFilters,
     ScheduleInfo,
@@ -60,6 +62,8 @@ __all__ = [
     "ClientUsageError",
     "CommandRejectedError",
     "Cron",
+    "Declaration",
+    "DeclareOutcome",
     "DuplicateJobError",
     "DuplicateScheduleError",
     "EventsUnavailableError",

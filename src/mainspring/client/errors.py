@@ -221,13 +221,14 @@ class JobCancelledError(JobEndedError):
         self.code = code
         self.by = by
         self.reason = reason
+        tried = "1 attempt" if attempts == 1 else f"{attempts} attempts"
         asked = f" by {by}" if by else ""
         words = f": {reason}" if reason else ""
         super().__init__(
             job_id,
             JobStatus.CANCELLED,
             attempts,
-            f"job {job_id!r} was cancelled{asked} after {attempts} attempts [{code}]{words}. "
+            f"job {job_id!r} was cancelled{asked} after {tried} [{code}]{words}. "
             "retry(job_id) runs it again as a new job.",
         )
 

@@ -9,8 +9,9 @@ from mainspring.client.progress import JobEvent, Progress, Terminal, Verdict
 from mainspring.client.steps import fail, fulfil
 from mainspring.schemas.common import JobStatus
 from mainspring.schemas.records import SCHEDULE_EVENT_TYPES, Event
+from mainspring.schemas.schedule_events import OccurrenceFired
 
-__all__ = ["Resolution", "ScheduleWatch", "Start", "Watch"]
+__all__ = ["FiredWatch", "Resolution", "ScheduleWatch", "Start", "Watch"]
 
 Resolution: TypeAlias = Callable[[], None]
 """What is left to do once the lock is free: waking someone who waits may run his code."""
@@ -123,7 +124,7 @@ class Watch:
         if type(event) in SCHEDULE_EVENT_TYPES:
             return []  # of a schedule that has the id of the job
         if self.command_id is not None and self.verdict is None:
-            if getattr(event, "command_id", None) != self.command_id:
+            if not self.answers(event):
                 return []
             self.verdict = Verdict(event, self.partition, offset)
         # Ended is ended for the one who asked, even when the id is forgotten and submitted anew by another.
@@ -132,6 +133,10 @@ class Watch:
                 self._progress = Progress()
             self._progress.apply(cast(JobEvent, event))
         return self._resolutions()
+
+    def answers(self, event: Event) -> bool:
+        """Whether an event of the key is the verdict on the command."""
+        return getattr(event, "command_id", None) == self.command_id
 
     def follow_another(self, start: Start) -> None:
         """Forget the refused command and follow whatever job has the id, from `start` on."""
@@ -155,6 +160,27 @@ class Watch:
         return found
 
 
+class FiredWatch(Watch):
+    """A job that a schedule has fired, from the verdict on its submit on.
+
+    The id of that submit is known but for the incarnation of the schedule, which the event of the fire does not carry.
+    """
+
+    __slots__ = ("_revision",)
+
+    def __init__(self, fired: OccurrenceFired, partition: int, start: Start) -> None:
+        super().__init__(fired.job_id, partition, start, f"{fired.job_id}#")
+        self._revision = fired.revision
+
+    def answers(self, event: Event) -> bool:
+        """Whether an event of the key is the verdict on the submit."""
+        command_id = getattr(event, "command_id", None)
+        if command_id is None or not command_id.startswith(self.command_id):
+            return False
+        incarnation = command_id.removeprefix(self.command_id).partition(".")[0]
+        return bool(command_id == f"{self.command_id}{incarnation}.{self._revision}")
+
+
 class ScheduleWatch(Watch):
     """A command about a schedule, up to its verdict. `job_id` is the id of the schedule."""
 
@@ -169,7 +195,7 @@ class ScheduleWatch(Watch):
 
     def see(self, event: Event, offset: int) -> list[Resolution]:
         """Take in one event of the key; those of a job that has the id of the schedule concern nobody here."""
-        answers = type(event) in SCHEDULE_EVENT_TYPES and getattr(event, "command_id", None) == self.command_id
+        answers = type(event) in SCHEDULE_EVENT_TYPES and self.answers(event)
         if not answers or self.verdict is not None:
             return []
         self.verdict = Verdict(event, self.partition, offset)

@@ -1,6 +1,6 @@
 """Jobs as a user writes them: handlers, job classes, their terms and their errors."""
 
-from mainspring.jobs.app import App, JobCall, JobFunction
+from mainspring.jobs.app import App, ContextJobFunction, JobCall, JobFunction
 from mainspring.jobs.base import AsyncJob, BlockingJob, CpuBoundJob, Job
 from mainspring.jobs.context import JobContext, current_context
 from mainspring.jobs.errors import (
@@ -32,6 +32,7 @@ __all__ = [
     "AttemptFailureError",
     "BlockingJob",
     "ConcurrencyModel",
+    "ContextJobFunction",
     "CpuBoundJob",
     "DuplicateJobNameError",
     "Handler",

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import update_wrapper
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from mainspring.jobs.base import Job
+from mainspring.jobs.context import JobContext
 from mainspring.jobs.errors import DuplicateJobNameError, JobDefinitionError
 from mainspring.jobs.handler import Handler, for_class, for_function
 from mainspring.jobs.models import ConcurrencyModel, JobPriority
@@ -15,7 +16,7 @@ from mainspring.jobs.options import NO_OPTIONS, JobOptions, options_of
 from mainspring.jobs.payload import JSON, PayloadCodec
 from mainspring.jobs.policy import RetryPolicy
 
-__all__ = ["App", "Hook", "JobCall", "JobFunction"]
+__all__ = ["App", "ContextJobFunction", "Hook", "JobCall", "JobFunction"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -67,6 +68,24 @@ class JobFunction(Generic[P, R]):
         return f"<job {self.name!r} ({self.handler.model.name})>"
 
 
+class ContextJobFunction(JobFunction[P, R]):
+    """A handler whose first parameter is the `JobContext`: a call gives one, and a job has no place for it."""
+
+    if TYPE_CHECKING:
+        # A job is made of what a worker does not give: it takes less than a call.
+        def __call__(self, context: JobContext, /, *args: P.args, **kwargs: P.kwargs) -> R:  # type: ignore[override]  # see above
+            """Calls the function itself."""
+
+
+class _Registration(Protocol):
+    """What `App.job(…)` with terms gives: the decorator that registers by them."""
+
+    @overload
+    def __call__(self, function: Callable[Concatenate[JobContext, P], R], /) -> ContextJobFunction[P, R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> JobFunction[P, R]: ...
+
+
 class App:
     """Registers handlers by name, and hooks that run before the first and after the last job of a process.
 
@@ -82,13 +101,16 @@ class App:
         self._on_stop: list[Hook] = []
 
     def __repr__(self) -> str:
-        return f"App({self.name!r}, {len(self._handlers)} handlers)"
+        many = len(self._handlers)
+        return f"App({self.name!r}, {many} handler{'' if many == 1 else 's'})"
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
         """Handlers by name, read only."""
         return MappingProxyType(self._handlers)
 
+    @overload
+    def job(self, function: Callable[Concatenate[JobContext, P], R], /) -> ContextJobFunction[P, R]: ...
     @overload
     def job(self, function: Callable[P, R], /) -> JobFunction[P, R]: ...
     @overload
@@ -106,7 +128,7 @@ class App:
         max_lost: int | None = None,
         tags: tuple[str, ...] | None = None,
         spread: float | timedelta | None = None,
-    ) -> Callable[[Callable[P, R]], JobFunction[P, R]]: ...
+    ) -> _Registration: ...
     def job(
         self,
         function: Callable[..., Any] | None = None,
@@ -125,7 +147,8 @@ class App:
             defaults = options_of(**options) if options else NO_OPTIONS
             handler = for_function(function, name=name, model=model, defaults=defaults, codec=self.codec, app=self)
             self.add(handler)
-            return JobFunction(function, handler)
+            kind = JobFunction if handler.context_name is None else ContextJobFunction
+            return kind(function, handler)
 
         return register if function is None else register(function)
 

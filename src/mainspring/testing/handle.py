@@ -179,7 +179,7 @@ class VirtualJobHandle:
     def assert_attempts(self, count: int) -> None:
         """So many attempts were started."""
         if self.attempts != count:
-            self._fail(f"expected {count} attempts, found {self.attempts}")
+            self._fail(f"expected {count} attempt{'' if count == 1 else 's'}, found {self.attempts}")
 
     def assert_events(self, *names: str) -> None:
         """Exactly these kinds of events, in this order: `"JobSubmitted", "JobStarted", …`."""

@@ -9,7 +9,7 @@ from mainspring.client.errors import ViewUnavailableError
 from mainspring.client.outcomes import rejected
 from mainspring.client.schedules.core import ScheduleCore, checked_id
 from mainspring.client.schedules.definition import Policies
-from mainspring.client.schedules.info import PlannedUpdate, ScheduleEntry, ScheduleInfo
+from mainspring.client.schedules.info import Declaration, PlannedUpdate, ScheduleEntry, ScheduleInfo
 from mainspring.client.schedules.rules import Timing
 from mainspring.client.steps import Steps
 from mainspring.client.watch import Start, Watch
@@ -69,6 +69,26 @@ class VirtualScheduleCore(ScheduleCore):
         if job is not None:
             self._adopt(job)
         return (yield from super().plan_update(schedule_id, when, job, args, options, policies, deadline))
+
+    def declare(
+        self,
+        schedule_id: str,
+        when: Timing,
+        job: Submittable,
+        args: Arguments,
+        options: JobOptions | None,
+        reason: str,
+        policies: Policies,
+        deadline: Deadline,
+        *,
+        dry_run: bool,
+    ) -> Steps[Declaration]:
+        self._adopt(job)
+        return (
+            yield from super().declare(
+                schedule_id, when, job, args, options, reason, policies, deadline, dry_run=dry_run
+            )
+        )
 
     def trigger(self, schedule_id: str, reason: str, deadline: Deadline) -> Steps[Watch]:
         event = yield from self._decided(self._about(TriggerSchedule, reason, schedule_id=schedule_id), deadline)

@@ -24,6 +24,7 @@ from mainspring.schemas.schedule_events import (
     BackfillEnded,
     InstanceEnded,
     OccurrenceFired,
+    ScheduleCommandRejected,
     ScheduleDeleted,
     SchedulePaused,
     ScheduleUpdated,
@@ -249,6 +250,20 @@ def test_an_instance_of_a_backfill_that_fails_stops_it_where_the_schedule_pauses
     assert site.state().status is ScheduleStatus.PAUSED
     assert len(site.fired()) == 1
     assert len(site.state().backfills) == 1
+
+
+def test_a_backfill_whose_days_are_expensive_to_count_is_refused_where_it_has_too_many_of_them() -> None:
+    year_ms = 366 * DAY
+    crons = tuple(CronRule(expression=f"{at} 3 * * *") for at in range(15))
+    rules: tuple[CronRule | IntervalRule, ...] = (IntervalRule(every_ms=MINUTE, anchor_ms=NOON), *crons)
+    timing = ScheduleTiming(rules=rules, exclude=(CronRule(expression="* * 2-31 * *"),))
+    site = Site().create(definition(timing))
+
+    assert site.backfill(NOON - 2 * year_ms, NOON - MINUTE).refusal() == RejectCode.TOO_MANY
+
+    (refused,) = (each for each in site.last if isinstance(each, ScheduleCommandRejected))
+    assert "at most 470 can be counted" in refused.message
+    assert site.backfill(NOON - year_ms, NOON - MINUTE).event(BackfillAccepted).count > 0
 
 
 def test_a_backfill_of_a_paused_schedule_waits_for_the_resume() -> None:

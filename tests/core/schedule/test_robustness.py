@@ -1,5 +1,6 @@
 """What must not stop a partition: rules that cannot be computed, time zone data that has changed, poison."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -14,6 +15,13 @@ from mainspring.schemas.schedule import CronRule, Overlap, ScheduleStatus, Sched
 from mainspring.schemas.schedule_events import InstanceEnded, ScheduleCommandRejected, SchedulePaused
 from tests.core.schedule.site import HOUR, ID, MINUTE, Site, definition, every, minute
 from tests.core.spec import NOON
+
+FAILING = every(MINUTE, end_ms=NOON + 1_000 * HOUR)
+"""Rules that a test lets fail."""
+
+
+def fail(*_: object) -> None:
+    raise OverflowError("date value out of range")
 
 
 @pytest.fixture
@@ -58,12 +66,8 @@ def test_a_schedule_that_cannot_be_computed_can_be_deleted(broken: Site) -> None
 def test_rules_that_fail_at_an_instant_keep_nobody_from_deleting_or_replacing_them(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
-        raise OverflowError("date value out of range")
-
-    failing = every(MINUTE, end_ms=NOON + 1_000 * HOUR)
-    site = Site().create(definition(failing)).create(definition(failing, "other"))
-    monkeypatch.setattr(plan_of(failing, NOON), method, fail)
+    site = Site().create(definition(FAILING)).create(definition(FAILING, "other"))
+    monkeypatch.setattr(plan_of(FAILING, NOON), method, fail)
     site.later(MINUTE).until_idle()
 
     site.update(definition(every(HOUR)))
@@ -72,6 +76,70 @@ def test_rules_that_fail_at_an_instant_keep_nobody_from_deleting_or_replacing_th
     assert site.state().version == 2
     assert set(site.schedules.states) == {ID}
     site.assert_row_is_fold()
+
+
+COMMANDS: dict[str, Callable[[Site], Site]] = {
+    "pause": Site.pause,
+    "trigger": Site.trigger,
+    "backfill": lambda site: site.backfill(NOON, NOON + MINUTE),
+    "create": lambda site: site.create(definition(FAILING, "another")),
+    "update": lambda site: site.update(definition(FAILING)),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_on_rules_that_fail_at_an_instant_is_refused_with_the_reason_and_leaves_no_trace(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given rules that fail wherever they are asked from now on
+    site = Site().create(definition(every(HOUR) if command == "update" else FAILING))
+    site.set_clock(2 * MINUTE)
+    before = site.state()
+    for method in ("next_after", "span"):
+        monkeypatch.setattr(plan_of(FAILING, NOON), method, fail)
+
+    COMMANDS[command](site)
+
+    rejected = next(each for each in site.last if isinstance(each, ScheduleCommandRejected))
+    assert rejected.reject_code == RejectCode.UNPROCESSABLE
+    assert "OverflowError: date value out of range" in rejected.message
+    assert site.last[0] is rejected, "nothing of what was half decided is kept"
+    assert site.state().cursor_ms == before.cursor_ms
+    assert "another" not in site.schedules.states
+    site.assert_row_is_fold()
+
+
+def test_a_resume_on_rules_that_fail_at_an_instant_is_refused_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = Site().create(definition(FAILING)).pause().set_clock(2 * MINUTE)
+    monkeypatch.setattr(plan_of(FAILING, NOON), "span", fail)
+
+    assert site.resume().refusal() == RejectCode.UNPROCESSABLE
+
+    assert site.state().status is ScheduleStatus.PAUSED
+
+
+@pytest.mark.parametrize("is_set_back", [False, True], ids=["due", "clock set back"])
+def test_a_turn_that_has_no_time_decides_on_one_schedule_and_the_next_turns_on_the_others(*, is_set_back: bool) -> None:
+    # Given five schedules with something to decide
+    ids = [f"{ID}-{number}" for number in range(5)]
+    site = Site()
+    for schedule_id in ids:
+        site.create(definition(every(HOUR), schedule_id, overlap=Overlap.ALLOW_ALL))
+    if is_set_back:
+        site.set_clock(2 * HOUR).until_idle().set_clock(-2 * HOUR)
+    else:
+        site.set_clock(HOUR)
+
+    # When each turn is over as soon as it is asked for
+    decided = []
+    for _ in ids:
+        site.core.tick(site.now, lambda: True)
+        decided += [each.schedule_id for each in site.core.drain().schedule_events]
+
+    # Then each of them has had its turn, one by one
+    assert sorted(decided) == ids
+    site.core.tick(site.now, lambda: True)
+    assert site.core.drain().schedule_events == []
 
 
 def test_a_storm_of_triggers_looks_for_no_occurrence_that_the_row_knows(monkeypatch: pytest.MonkeyPatch) -> None:

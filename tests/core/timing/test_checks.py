@@ -6,9 +6,19 @@ from typing import Any
 import pytest
 
 from mainspring.processors.core.timing import check_timing, tzdata_version
-from mainspring.processors.core.timing.bounds import CALENDAR_DATES_MAX, INTERVAL_MAX_MS, JITTER_MAX_MS, RULES_MAX
+from mainspring.processors.core.timing.blocks import Block
+from mainspring.processors.core.timing.bounds import (
+    CALENDAR_DATES_MAX,
+    INTERVAL_MAX_MS,
+    JITTER_MAX_MS,
+    RULES_MAX,
+    SEARCH_WORK_MAX,
+    SKIPPED_STRETCHES_MAX,
+)
+from mainspring.processors.core.timing.plan import Plan, plan_of
+from mainspring.processors.core.timing.zones import Segment, Zone
 from mainspring.schemas import RejectCode
-from mainspring.schemas.schedule import CronRule, IntervalRule, NamedCalendar, ScheduleTiming
+from mainspring.schemas.schedule import CronRule, GapRule, IntervalRule, NamedCalendar, ScheduleTiming
 from tests.core.timing.oracle import ms
 
 _NIGHTLY = CronRule(expression="30 2 * * *")
@@ -119,8 +129,8 @@ def test_what_would_never_fire_once_it_is_created_is_refused() -> None:
         ),
         None,
         (
-            "timing never fires: after it is created, the exclusions leave nothing; "
-            "widen the rules or take exclusions away"
+            "timing never fires: after it is created, the exclusions leave nothing within what a search passes "
+            "(see Bounds in docs/schedules.md); widen the rules or take exclusions away"
         ),
     ]
 
@@ -146,3 +156,60 @@ def test_a_definition_that_exclusions_leave_nothing_of_is_refused_soon(
     assert problem is not None
     assert "the exclusions leave nothing" in problem.message
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("count", [1, RULES_MAX])
+def test_a_definition_whose_times_the_clock_always_jumps_over_is_refused_after_a_bounded_search(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Given times in the hour that Berlin leaves out each March
+    rules = tuple(CronRule(expression=f"{minute} 2 * 3 SUNL") for minute in range(count))
+    timing, look, looks = _timing(rules=rules, timezone="Europe/Berlin", gap=GapRule.SKIP), Zone.segment_at, []
+
+    def counted(zone: Zone, utc_s: int) -> Segment:
+        looks.append(utc_s)
+        return look(zone, utc_s)
+
+    monkeypatch.setattr(Zone, "segment_at", counted)
+
+    problem = check_timing(timing, created_ms=_NOW_MS)
+
+    assert problem is not None
+    assert "the clock of Europe/Berlin leaves out every time that they name" in problem.message
+    assert len(looks) <= count * SKIPPED_STRETCHES_MAX
+
+
+def test_a_search_through_days_that_exclusions_empty_works_out_a_bounded_number_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Given intervals, so that no two days are alike, and exclusions of which none takes a whole day
+    rules = tuple(IntervalRule(every_ms=1_000 * (at + 2), anchor_ms=0) for at in range(RULES_MAX))
+    work_out, days = Plan._work_out, []
+
+    def counted(plan: Plan, block: Block) -> dict[int, int]:
+        days.append(block.day)
+        return work_out(plan, block)
+
+    monkeypatch.setattr(Plan, "_work_out", counted)
+
+    problem = check_timing(_timing(rules=rules, exclude=rules), created_ms=_NOW_MS)
+
+    assert problem is not None
+    assert "the exclusions leave nothing within what a search passes" in problem.message
+    assert days
+    assert len(days) * 2 * RULES_MAX * 8 <= SEARCH_WORK_MAX + 2 * RULES_MAX * 8
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["of whole days", "of whole days in two halves"])
+def test_many_rules_with_a_season_are_found_behind_what_is_excluded(*, whole: bool) -> None:
+    halves = ("*",) if whole else ("0-11", "12-23")
+    season = tuple(CronRule(expression=f"* {hours} * 1-11 *") for hours in halves)
+    others = tuple(CronRule(expression=f"{minute} 3 * * *") for minute in range(RULES_MAX - len(season)))
+    rules = tuple(IntervalRule(every_ms=1_000 * (at + 600), anchor_ms=0) for at in range(RULES_MAX))
+    timing = _timing(rules=rules, exclude=(*season, *others))
+
+    assert check_timing(timing, created_ms=ms("2025-12-31T23:59:59Z")) is None
+    found = plan_of(timing, 0).next_after(ms("2025-12-31T23:59:59Z"))
+
+    assert found is not None
+    assert ms("2026-12-01T00:00:00Z") <= found < ms("2026-12-01T01:00:00Z")

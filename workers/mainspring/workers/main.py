@@ -52,7 +52,7 @@ def run_worker(config: WorkerConfig, registry: Registry, *, on_start: Callable[[
         for number, handler in before.items():
             signal.signal(number, handler)
     if worker.status().running:
-        log.warning("%d handlers still run in threads; the process ends over them", worker.status().running)
+        log.warning("handlers that still run in threads: %d; the process ends over them", worker.status().running)
         logging.shutdown()
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

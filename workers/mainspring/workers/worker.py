@@ -149,7 +149,7 @@ class Worker:
         )
         self._offers = OfferInbox(config.connection, config.topology, config.queues)
         self._state = WorkerState.RUNNING
-        log.info("worker %s runs %d handlers with %d slots", config.worker_id, len(self._registry), config.slots)
+        log.info("worker %s runs; handlers: %d, slots: %d", config.worker_id, len(self._registry), config.slots)
 
     def _is_finished(self, stop: threading.Event) -> bool:
         if self._state is WorkerState.RUNNING:

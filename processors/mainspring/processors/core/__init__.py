@@ -9,7 +9,7 @@ from mainspring.processors.core.indexes import WINDOW_JOBS
 from mainspring.processors.core.instants import Now, Wake
 from mainspring.processors.core.output import Offer, Output
 from mainspring.processors.core.partition import PartitionCore
-from mainspring.processors.core.ports import IndexRow, IndexStore, Rows
+from mainspring.processors.core.ports import IndexRow, IndexStore, IsOver, Rows
 from mainspring.processors.core.rules import QueueRules, Rules
 from mainspring.processors.core.strategies import (
     AgingPriorityStrategy,
@@ -29,6 +29,7 @@ __all__ = [
     "IllegalTransitionError",
     "IndexRow",
     "IndexStore",
+    "IsOver",
     "Now",
     "Offer",
     "Output",

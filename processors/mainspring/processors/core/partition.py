@@ -27,7 +27,7 @@ from mainspring.processors.core.job.decision import (
 )
 from mainspring.processors.core.job.evolve import evolve, with_dispatch
 from mainspring.processors.core.output import Outbox, Output
-from mainspring.processors.core.ports import IndexRow, IndexStore, Rows
+from mainspring.processors.core.ports import IndexRow, IndexStore, IsOver, Rows, never
 from mainspring.processors.core.rules import Rules
 from mainspring.processors.core.schedule.instances import finished, refused
 from mainspring.processors.core.schedule.keeper import ScheduleKeeper
@@ -97,7 +97,7 @@ class PartitionCore:
         self._schedules = ScheduleKeeper(schedule_rows, rules, self._outbox, self._timer)
         self._now = Now(0, 0)
         self._watch = StepWatch(self._now)
-        self._sweeps = Sweeps()
+        self._sweeps = Sweeps(rules.partitions)
         self._lease_check_asked = False
 
     def load(
@@ -169,17 +169,17 @@ class PartitionCore:
         self._look(now)
         self._decide(job_id, JobUnprocessable(job_id=job_id, detail=detail), cause, now)
 
-    def tick(self, now: Now) -> None:
+    def tick(self, now: Now, is_over: IsOver = never) -> None:
         """Does what is due: schedules, start deadlines, jobs whose time has come, renewals, old history.
 
         And, where the wall clock was set back, what follows for those who wait.
 
-        Bounded: where more is due, `wake_at` stays in the past.
+        Bounded, for schedules in time, too (`is_over`): where more is due, `wake_at` stays in the past.
         """
         self._look(now)
         if self._sweeps:
             self._sweep(now)
-        self._schedules.tick(now)
+        self._schedules.tick(now, is_over)
         indexes = self._indexes
         for (_, _, job_id), _ in indexes.start_deadlines.pop_due(now.wall_ms, _MOVES_PER_TICK):
             self._decide(job_id, StartDeadlinePassed(job_id=job_id), self._timer, now)

@@ -1,15 +1,23 @@
-"""What the core needs from its shell: a staged view of the tables of one partition."""
+"""What the core needs from its shell: a staged view of the tables of one partition, and how long a turn may take."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol, TypeAlias
 
 from mainspring.schemas.job import JobSpec
 from mainspring.schemas.tables import JobState
 
-__all__ = ["IndexRow", "IndexStore", "Rows"]
+__all__ = ["IndexRow", "IndexStore", "IsOver", "Rows", "never"]
 
 IndexRow: TypeAlias = tuple[bytes, bytes | None]
 """A row of an index: its key, and its value; None deletes it."""
+
+IsOver: TypeAlias = Callable[[], bool]
+"""Whether a turn has taken the time that it has; what is left of its work is the next one's."""
+
+
+def never() -> bool:
+    """An `IsOver` for who has all the time."""
+    return False
 
 
 class Rows(Protocol):

@@ -10,8 +10,8 @@ from mainspring.schemas.tables import JobState
 
 __all__ = ["Sweeps"]
 
-_SLICE: Final = 500
-"""Rows that one tick looks at."""
+_ROWS_AT_ONCE: Final = 2_000
+"""Rows that one tick of all partitions together looks at: some 60 ms, for which everything else waits."""
 
 
 class _Sweep:
@@ -44,8 +44,9 @@ class _Sweep:
 class Sweeps:
     """Steps in the order they were seen; a job is taken once for each that it has lived through."""
 
-    def __init__(self) -> None:
+    def __init__(self, partitions: int) -> None:
         self._sweeps: deque[_Sweep] = deque()
+        self._per_tick = max(1, _ROWS_AT_ONCE // partitions)
 
     def __bool__(self) -> bool:
         return bool(self._sweeps)
@@ -78,7 +79,7 @@ class Sweeps:
         """The next jobs to look at, and the step they have lived through. There must be one."""
         sweep = self._sweeps[0]
         job_ids: list[str] = []
-        for _ in range(_SLICE):
+        for _ in range(self._per_tick):
             job_id = sweep.next()
             if job_id is None:
                 self._sweeps.popleft()

@@ -4,7 +4,7 @@ from typing import Final
 
 from mainspring.processors.engine.ports import Clock
 
-__all__ = ["Budget"]
+__all__ = ["Budget", "Deadline"]
 
 _STEP_MAX: Final = 16
 """Few enough that a run of expensive records after cheap ones is noticed in time, and enough that looking is free."""
@@ -47,3 +47,15 @@ class Budget:
         cost = (self._used - before) / self.step
         affordable = _STEP_MAX if cost * _STEP_MAX <= _SHARE_PER_STEP else int(_SHARE_PER_STEP / cost)
         self.step = max(1, min(2 * self.step, affordable))
+
+
+class Deadline:
+    """So long from now on."""
+
+    def __init__(self, clock: Clock, ms: float) -> None:
+        self._clock = clock
+        self._at_ms = clock.mono_ms() + ms
+
+    def is_over(self) -> bool:
+        """Whether it has passed."""
+        return self._clock.mono_ms() >= self._at_ms

@@ -11,6 +11,7 @@
         └── ConfigurationError         only a person can help
             ├── DeniedError            … with a right that is missing
             ├── OffsetOutOfRangeError  … records were deleted before they were read
+            ├── TopicReplacedError     … a topic was deleted and made again
             └── BrokenPromiseError     … offsets and tables do not belong together
 """
 
@@ -28,6 +29,7 @@ __all__ = [
     "FaultKind",
     "OffsetOutOfRangeError",
     "RecordError",
+    "TopicReplacedError",
     "TransactionError",
     "UnstableOffsetsError",
 ]
@@ -109,6 +111,19 @@ class OffsetOutOfRangeError(ConfigurationError):
             "silence. Raise the topic's retention; then decide from which offset to go on, and set it by hand."
         )
         self.place = place
+
+
+class TopicReplacedError(ConfigurationError):
+    """A topic is not the one that this process began with."""
+
+    def __init__(self, topic: str, before: str, after: str) -> None:
+        super().__init__(
+            f"{topic} was deleted and made again under this process (its id was {before}, is {after}): to go on from "
+            "the old one's offsets would skip what the new one has before them. Let no scheduler run; then restore the "
+            "topic with its offsets from a copy, or begin with another prefix and submit again what has not ended "
+            "(`mainspring log state` tells, from the events)."
+        )
+        self.topic = topic
 
 
 class BrokenPromiseError(ConfigurationError):

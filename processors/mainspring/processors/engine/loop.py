@@ -20,6 +20,7 @@ from mainspring.processors.engine.standby import Standby
 from mainspring.processors.engine.tables import Tables
 from mainspring.processors.engine.takeover import TakeoverContext
 from mainspring.processors.engine.transactor import Transactor
+from mainspring.processors.engine.watch import TopicWatch
 
 __all__ = ["Engine"]
 
@@ -79,6 +80,7 @@ class Engine:
             first_txn_id=randomness.bits(_TXN_ID_BITS),
         )
         self._backlog = Backlog(options.max_batch, options.max_batch_bytes)
+        self._watch = TopicWatch(context.admin, [*program.inputs, program.changelog], every_ms=options.watch_topics_ms)
         self._last_loop_ms = 0
         self._inputs.subscribe(program.subscribed, self._ownership)
 
@@ -89,7 +91,8 @@ class Engine:
         """
         now = self._now()
         self._last_loop_ms = now.mono_ms
-        # First, so that a takeover finds a table that nobody else has open.
+        self._watch.look(now.mono_ms)
+        # Before the takeovers, so that each finds a table that nobody else has open.
         if self._standby is not None:
             self._follow(self._standby, now)
             max_wait_ms = min(max_wait_ms, _CATCH_UP_WAIT_MS) if self._standby.is_behind else max_wait_ms

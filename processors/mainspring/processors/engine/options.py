@@ -17,7 +17,10 @@ class EngineOptions:
     max_decided_bytes: int = 16 << 20
     """Bytes that the inputs of one transaction may bring about, about; what is left of them comes with the next."""
     max_decide_ms: int = 1_000
-    """How long decisions on inputs may take for one transaction, about; what is left of them comes with the next."""
+    """How long decisions on inputs may take for one transaction, about; what is left of them comes with the next.
+
+    As long again for what time brings, a share for each partition.
+    """
     linger_ms: int = 20
     """Under load, how long inputs gather for one transaction."""
     burst: int = 3
@@ -26,6 +29,8 @@ class EngineOptions:
     """Inputs that need no transaction (heartbeats) are committed at least this often."""
     patience_ms: int = 20_000
     """How long a call that may be repeated is repeated, while nothing else goes on."""
+    watch_topics_ms: int = 60_000
+    """How often to ask whether the topics are still the same."""
     delete_retention_ms: int = 86_400_000
     """`delete.retention.ms` of the changelog: an older local table is not trusted."""
     standby: Collection[int] = ()

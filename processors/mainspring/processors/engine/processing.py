@@ -3,13 +3,13 @@
 The numbers in the comments are the steps of the loop (see `engine.loop`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 from mainspring.processors.core import Now
 from mainspring.processors.engine.batch import Batch, Slice, count, places, split
-from mainspring.processors.engine.budget import Budget
+from mainspring.processors.engine.budget import Budget, Deadline
 from mainspring.processors.engine.errors import EngineError, FatalKafkaError, FaultKind, RecordError, TransactionError
 from mainspring.processors.engine.options import EngineOptions
 from mainspring.processors.engine.ownership import Ownership
@@ -172,13 +172,15 @@ class Processing:
             partition.uncommitted_since_ms = now.mono_ms
         return decided_bytes
 
-    def _tick(self, ready: Iterable[Partition], touched: set[int], waiting: frozenset[Place], now: Now) -> None:
+    def _tick(self, ready: Sequence[Partition], touched: set[int], waiting: frozenset[Place], now: Now) -> None:
+        # A share each, or one whose timers are expensive would keep those of the others waiting.
+        share_ms = self._options.max_decide_ms / max(1, len(ready))
         for partition in ready:
             program = partition.program
             assert program is not None
             self._watch_barrier(partition, program, waiting, now)
             if partition.number in touched or program.next_tick_in_ms(now) == 0:
-                program.tick(now)
+                program.tick(now, Deadline(self._clock, share_ms).is_over)
 
     def _watch_barrier(
         self, partition: Partition, program: PartitionProgram, waiting: frozenset[Place], now: Now
@@ -305,6 +307,8 @@ class Processing:
             partition.program.rolled_back(now)
             partition.position = dict(partition.committed)
             partition.uncommitted_since_ms = None
+            # An end that was met is not behind us any more: what came before it is read, and decided, again.
+            partition.reached = {}
             self._inputs.start(partition.committed)
             self.rewound.add(partition.number)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from mainspring.processors.core import Now
+from mainspring.processors.core import IsOver, Now
 from mainspring.processors.engine.ports import Place, Received
 from mainspring.processors.engine.tables import Row, Table
 
@@ -56,8 +56,8 @@ class PartitionProgram(Protocol):
         """
         ...
 
-    def tick(self, now: Now) -> None:
-        """Decides on what time has brought."""
+    def tick(self, now: Now, is_over: IsOver) -> None:
+        """Decides on what time has brought; once `is_over`, what is left of it is due at once."""
         ...
 
     def next_tick_in_ms(self, now: Now) -> int | None:

@@ -49,6 +49,8 @@ class StagedColumn(Generic[T]):
             return None
         row = self._decode(data)
         self._cache[key] = row
+        # Here as well: whoever looks through all rows may change none for a long time.
+        self._forget_surplus()
         return row
 
     def put(self, key: str, row: T | None) -> None:
@@ -69,6 +71,10 @@ class StagedColumn(Generic[T]):
             cache.pop(key, None)
         cache.update(cast(dict[str, T], staged))
         self._staged = {}
+        self._forget_surplus()
+
+    def _forget_surplus(self) -> None:
+        cache = self._cache
         surplus = len(cache) - self._cache_rows
         if surplus > 0:
             # The oldest first; a quarter more than needed, so that this is not done for every row.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from mainspring.processors.core import WINDOW_JOBS, Now, Output, PartitionCore, Rules, in_flight_in
+from mainspring.processors.core import WINDOW_JOBS, IsOver, Now, Output, PartitionCore, Rules, in_flight_in
 from mainspring.processors.engine.ports import Received
 from mainspring.processors.engine.tables import Row, Table
 from mainspring.processors.scheduler.intake import Forwarded, Intake, IntakeContext
@@ -63,8 +63,8 @@ class SchedulerPartition:
     def condemn(self, record: Received, detail: str, now: Now, *, close: bool) -> None:
         self._intake.condemn(self.core, record, detail, now, close=close)
 
-    def tick(self, now: Now) -> None:
-        self.core.tick(now)
+    def tick(self, now: Now, is_over: IsOver) -> None:
+        self.core.tick(now, is_over)
         self.core.dispatch(now, _ROOM)
 
     def next_tick_in_ms(self, now: Now) -> int | None:

@@ -15,6 +15,7 @@ from mainspring.cli.demo.plan import CANCEL_RUNNING, CANCEL_WAITING, PULSE, PULS
 from mainspring.cli.demo.recovery import Recovery, recovery
 from mainspring.cli.demo.story import Story
 from mainspring.cli.durations import format_duration
+from mainspring.cli.show import plural
 from mainspring.client import CatchUp, Every, Overlap, When
 from mainspring.schemas.common import JobStatus
 
@@ -149,13 +150,13 @@ class Director:
             self._unfinished,
         )
         running = self._running_on(name)
-        pid, at_ms = self._kill(name, f"while it runs {len(running)} attempts")
+        pid, at_ms = self._kill(name, f"while it runs {plural(len(running), 'attempt')}")
         self._until(lambda: self._have_gone_on(running), f"the attempts of {name} to run elsewhere", self._unfinished)
         found = recovery(running, self._board.stories, at_ms)
         recovered_ms = found.recovered_ms(at_ms)
         self._say_recovery(found, recovered_ms)
         self._restart(name)
-        return Kill(name=name, pid=pid, hit=f"{len(running)} attempts", recovered_ms=recovered_ms, noticed=_LEASE)
+        return Kill(name=name, pid=pid, hit=plural(len(running), "attempt"), recovered_ms=recovered_ms, noticed=_LEASE)
 
     def _say_recovery(self, found: Recovery, recovered_ms: int) -> None:
         ended = f"; {found.ended} had just ended or been cancelled" if found.ended else ""

@@ -21,7 +21,7 @@ from mainspring.cli.demo.verdict import Verdict
 from mainspring.cli.demo.workplace import Workplace
 from mainspring.cli.durations import format_duration
 from mainspring.cli.output import escape
-from mainspring.cli.show import STATUS_STYLES
+from mainspring.cli.show import STATUS_STYLES, plural
 
 __all__ = ["Outcome", "print_plan", "print_summary"]
 
@@ -141,7 +141,7 @@ def _proof_lines(outcome: Outcome) -> list[Text]:
     right = sum(verdict.is_right for verdict in proof.verdicts)
     told = f"{right} of {len(proof.verdicts)} jobs ended as written down beforehand, by the log, id by id"
     faults = sum(finding.count for finding in report.findings)
-    audited = f"log verify: {report.records_total} records, {f'{faults} faults' if faults else 'no fault'}"
+    audited = f"log verify: {report.records_total} records, {plural(faults, 'fault') if faults else 'no fault'}"
     equal = f"{report.table_rows} rows of the tables and {report.view_rows} of the view equal the fold of the log"
     wrong = [f"{v.planned.job_id} {'; '.join(v.differences)}" for v in proof.verdicts if not v.is_right]
     return [

@@ -6,6 +6,8 @@ from mainspring.client.schedules.definition import Change, Policies
 from mainspring.client.schedules.info import (
     AcceptedBackfill,
     AcceptedChange,
+    Declaration,
+    DeclareOutcome,
     PlannedUpdate,
     ScheduleEntry,
     ScheduleFilters,
@@ -19,6 +21,8 @@ __all__ = [
     "AsyncSchedules",
     "Change",
     "Cron",
+    "Declaration",
+    "DeclareOutcome",
     "Every",
     "PlannedUpdate",
     "Policies",

@@ -11,6 +11,7 @@ from mainspring.client.schedules.definition import Policies
 from mainspring.client.schedules.info import (
     AcceptedBackfill,
     AcceptedChange,
+    Declaration,
     PlannedUpdate,
     ScheduleEntry,
     ScheduleFilters,
@@ -72,6 +73,25 @@ class AsyncSchedules(Generic[H]):
         deadline = Deadline(timeout)
         plan = await drive_async(self.core.plan_update(schedule_id, when, job, args, options, policies, deadline))
         return await drive_async(self.core.update(plan, expected_version, reason, deadline))
+
+    async def declare(
+        self,
+        schedule_id: str,
+        when: Timing,
+        job: Submittable,
+        args: Arguments = None,
+        *,
+        options: JobOptions | None = None,
+        dry_run: bool = False,
+        reason: str = "",
+        timeout: float | None = TIMEOUT_S,  # noqa: ASYNC109 - as in Schedules
+        **policies: Unpack[Policies],
+    ) -> Declaration:
+        """Have a schedule with exactly this definition, whether it is there or not; as `Schedules.declare`."""
+        steps = self.core.declare(
+            schedule_id, when, job, args, options, reason, policies, Deadline(timeout), dry_run=dry_run
+        )
+        return await drive_async(steps)
 
     async def plan_update(
         self,

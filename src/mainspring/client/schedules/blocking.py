@@ -11,6 +11,7 @@ from mainspring.client.schedules.definition import Policies
 from mainspring.client.schedules.info import (
     AcceptedBackfill,
     AcceptedChange,
+    Declaration,
     PlannedUpdate,
     ScheduleEntry,
     ScheduleFilters,
@@ -87,6 +88,30 @@ class Schedules(Generic[H]):
         plan = drive(self.core.plan_update(schedule_id, when, job, args, options, policies, deadline))
         return drive(self.core.update(plan, expected_version, reason, deadline))
 
+    def declare(
+        self,
+        schedule_id: str,
+        when: Timing,
+        job: Submittable,
+        args: Arguments = None,
+        *,
+        options: JobOptions | None = None,
+        dry_run: bool = False,
+        reason: str = "",
+        timeout: float | None = TIMEOUT_S,
+        **policies: Unpack[Policies],
+    ) -> Declaration:
+        """Have a schedule with exactly this definition, whether it is there or not: for deployments, again and again.
+
+        Arguments as for `create`; what is not given is as `create` has it, and not as the schedule had it. Nothing is
+        written where it has the definition already, and no pause or history is touched. Says what it did; `dry_run`
+        says what it would do, and sends nothing. The schedule is read from the log (cost as for `history`).
+        """
+        steps = self.core.declare(
+            schedule_id, when, job, args, options, reason, policies, Deadline(timeout), dry_run=dry_run
+        )
+        return drive(steps)
+
     def plan_update(
         self,
         schedule_id: str,
@@ -123,7 +148,10 @@ class Schedules(Generic[H]):
         return drive(self.core.resume(schedule_id, reason, Deadline(timeout)))
 
     def trigger(self, schedule_id: str, *, reason: str = "", timeout: float | None = TIMEOUT_S) -> H:
-        """Fire one instance now, beside the plan and whatever the policies say. Returns the handle of its job."""
+        """Fire one instance now, beside the plan and whatever the policies say. Returns the handle of its job.
+
+        Where the job is refused, as by a queue that is not declared any more, the handle raises that as after a submit.
+        """
         watch = drive(self.core.trigger(schedule_id, reason, Deadline(timeout)))
         return self.handle_of(watch)
 

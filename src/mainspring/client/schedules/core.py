@@ -1,15 +1,18 @@
 """What a client does about schedules, whether its caller blocks or awaits: the operations, as steps."""
 
 import time
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from mainspring.client.commands import Arguments
 from mainspring.client.core import ClientCore
 from mainspring.client.errors import (
+    DuplicateScheduleError,
     InvalidScheduleError,
     NotDeliveredError,
     ScheduleNotFoundError,
+    VersionConflictError,
     ViewUnavailableError,
 )
 from mainspring.client.info import epoch_ms
@@ -18,6 +21,8 @@ from mainspring.client.schedules.definition import Policies, changes_between, de
 from mainspring.client.schedules.info import (
     AcceptedBackfill,
     AcceptedChange,
+    Declaration,
+    DeclareOutcome,
     PlannedUpdate,
     ScheduleEntry,
     ScheduleFilters,
@@ -26,7 +31,7 @@ from mainspring.client.schedules.info import (
 from mainspring.client.schedules.rules import Timing
 from mainspring.client.schedules.values import instant_ms
 from mainspring.client.steps import Steps, wait
-from mainspring.client.watch import Start, Watch
+from mainspring.client.watch import FiredWatch, Start, Watch
 from mainspring.client.wire import Deadline
 from mainspring.jobs.errors import InvalidJobError
 from mainspring.jobs.options import JobOptions
@@ -45,13 +50,15 @@ from mainspring.schemas.epoch import to_datetime
 from mainspring.schemas.records import SCHEDULE_EVENT_TYPES, ScheduleCommand, ScheduleEvent
 from mainspring.schemas.schedule import ScheduleSpec
 from mainspring.schemas.schedule_events import BackfillAccepted, OccurrenceFired, ScheduleCreated
-from mainspring.schemas.schedule_limits import check_schedule_id, schedule_of
+from mainspring.schemas.schedule_limits import check_schedule_command, check_schedule_id, schedule_of
 
 if TYPE_CHECKING:
     from mainspring.processors.projector.schedulemodel import ScheduleOrder, SchedulePage
 
 __all__ = ["ScheduleCore", "checked_id"]
 
+_DECLARE_TRIES = 5
+"""How often a declaration looks anew where others change the schedule meanwhile, such as another deployment."""
 _SEND_AGAIN = "Ask for the schedule, and send it again if it is as it was."
 
 
@@ -113,6 +120,51 @@ class ScheduleCore:
         command = self._about(UpdateSchedule, reason, spec=plan.after, expected_version=version)
         return _change((yield from self._decided(command, deadline)))
 
+    def declare(
+        self,
+        schedule_id: str,
+        when: Timing,
+        job: Submittable,
+        args: Arguments,
+        options: JobOptions | None,
+        reason: str,
+        policies: Policies,
+        deadline: Deadline,
+        *,
+        dry_run: bool,
+    ) -> Steps[Declaration]:
+        """Returns when the schedule has this definition. Whoever comes in between is looked at anew."""
+        spec = define(checked_id(schedule_id), when, job, args, options, self.payloads, policies)
+        for _ in range(_DECLARE_TRIES - 1):
+            with suppress(DuplicateScheduleError, VersionConflictError, ScheduleNotFoundError):
+                return (yield from self._declare(spec, reason, deadline, dry_run=dry_run))
+        return (yield from self._declare(spec, reason, deadline, dry_run=dry_run))
+
+    def _declare(self, spec: ScheduleSpec, reason: str, deadline: Deadline, *, dry_run: bool) -> Steps[Declaration]:
+        schedule_id = spec.schedule_id
+        try:
+            before = yield from self.folded(schedule_id, deadline, fresh=True)
+        except ScheduleNotFoundError:
+            create = self._about(CreateSchedule, reason, spec=self._checked(spec))
+            yield from self._decided_unless(create, deadline, dry_run=dry_run)
+            return Declaration(schedule_id=schedule_id, outcome=DeclareOutcome.CREATED, version=1)
+        changes, version = changes_between(before.definition, spec), before.version
+        if not changes:
+            return Declaration(schedule_id=schedule_id, outcome=DeclareOutcome.UNCHANGED, version=version)
+        checked = self._checked(spec, before.created_at)
+        update = self._about(UpdateSchedule, reason, spec=checked, expected_version=version)
+        yield from self._decided_unless(update, deadline, dry_run=dry_run)
+        outcome = DeclareOutcome.UPDATED
+        return Declaration(schedule_id=schedule_id, outcome=outcome, version=version + 1, changes=changes)
+
+    def _decided_unless(self, command: ScheduleCommand, deadline: Deadline, *, dry_run: bool) -> Steps[None]:
+        """Sends the command, or only finds out whether it can be meant."""
+        problem = check_schedule_command(command)
+        if problem is not None:
+            raise InvalidScheduleError(problem.code, problem.field, problem.message)
+        if not dry_run:
+            yield from self._decided(command, deadline)
+
     def pause(self, schedule_id: str, note: str, reason: str, deadline: Deadline) -> Steps[AcceptedChange]:
         """Returns when nothing more is fired."""
         command = self._about(PauseSchedule, reason, schedule_id=schedule_id, note=note)
@@ -136,7 +188,7 @@ class ScheduleCore:
         event = cast(OccurrenceFired, (yield from self._decided(command, deadline)))
         partition = wire.partition_of(event.job_id)
         # All that concerns the job comes after the command that fired it.
-        watch = Watch(event.job_id, partition, starts[partition], None)
+        watch = FiredWatch(event, partition, starts[partition])
         wire.tail.register(watch, fresh=False)
         return watch
 

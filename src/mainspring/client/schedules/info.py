@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from mainspring.client.info import aware
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = [
     "AcceptedBackfill",
     "AcceptedChange",
+    "Declaration",
+    "DeclareOutcome",
     "PlannedUpdate",
     "ScheduleEntry",
     "ScheduleFilters",
@@ -214,6 +217,27 @@ class PlannedUpdate:
             at_ms = following.nominal_ms
             found.append(to_datetime(at_ms))
         return tuple(found)
+
+
+class DeclareOutcome(StrEnum):
+    """What a declaration does, or would do."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """What became of a declaration, or would become of it.
+
+    `version` is the one in force then; `changes` are the fields in which the definition before differed.
+    """
+
+    schedule_id: str
+    outcome: DeclareOutcome
+    version: int
+    changes: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ from mainspring.schemas.schedule_limits import check_schedule_command
 
 __all__ = ["decide_command", "reject"]
 
+_DAY_MS = 86_400_000
+
 _ROOM = 100
 """Occurrences that are fired by the old terms before a command changes them."""
 
@@ -256,6 +258,14 @@ def _backfill(draft: Draft, definition: Definition, command: BackfillSchedule) -
         return
     if len(draft.present.backfills) >= BACKFILLS_MAX:
         message = f"schedule {draft.schedule_id!r} has {BACKFILLS_MAX} backfills under way; wait for one to end"
+        reject(draft, command, RejectCode.TOO_MANY, message)
+        return
+    days, most = (command.until_ms - command.from_ms) // _DAY_MS, definition.planned.days_countable()
+    if most is not None and days > most:
+        message = (
+            f"the range has {days} days, and at most {most} can be counted where intervals meet so many other rules "
+            "and exclusions; divide it"
+        )
         reject(draft, command, RejectCode.TOO_MANY, message)
         return
     latest, before = definition.planned.latest(command.from_ms - 1, command.until_ms)

@@ -8,6 +8,7 @@ from mainspring.processors.core.due import DueIndex
 from mainspring.processors.core.errors import CoreError
 from mainspring.processors.core.instants import Now
 from mainspring.processors.core.output import Outbox
+from mainspring.processors.core.ports import IsOver, never
 from mainspring.processors.core.rules import Rules
 from mainspring.processors.core.schedule.ahead import rewind_to_ms
 from mainspring.processors.core.schedule.decide_commands import decide_command, reject
@@ -42,7 +43,8 @@ _SHARE_BYTES: Final = 4_096
 outlasts its time-out."""
 
 _FIRES_PER_TURN: Final = 100
-"""Fires of one schedule in a tick, so that one that catches up does not hold up the others."""
+"""Fires of one schedule in a tick, so that one that catches up does not hold up the others; fewer the more rules and
+exclusions are asked for each of them."""
 
 
 class ScheduleKeeper:
@@ -97,7 +99,13 @@ class ScheduleKeeper:
         else:
             draft = self._draft(schedule_of(record), cause, now, next_seq)
             definition = self._definition_if_any(draft.state)
-            decide_command(draft, definition, record)
+            try:
+                decide_command(draft, definition, record)
+            except CoreError:
+                raise
+            except Exception as error:  # noqa: BLE001 - rules that fail at an instant cost the command, not the partition
+                draft = self._draft(schedule_of(record), cause, now, next_seq)
+                reject(draft, record, RejectCode.UNPROCESSABLE, _cannot_be_computed(draft.schedule_id, error))
         is_new = draft.state is not None and draft.spec is not None and draft.state.version == 1
         try:
             self._carry_out(draft, definition)
@@ -113,20 +121,26 @@ class ScheduleKeeper:
         reject(draft, command, code, message)
         self._outbox.schedule_events.extend(draft.events)
 
-    def tick(self, now: Now) -> None:
-        """Decides on what is due. Bounded: where more is due, `next_at` stays in the past."""
-        for schedule_id in self._again[-self._per_tick :]:
-            state = self._rows.schedule(schedule_id)
-            if state is not None and rewind_to_ms(state, now.wall_ms) is not None:
-                self._decide(schedule_id, now, 1)
-        del self._again[-self._per_tick :]
+    def tick(self, now: Now, is_over: IsOver = never) -> None:
+        """Decides on what is due, on one schedule at least. Bounded: where more is due, `next_at` stays in the past."""
+        self._look_at_some(now, is_over)
         due = self._due.pop_due(now.wall_ms, self._per_tick)
         room = self._per_tick
         for taken, (schedule_id, _) in enumerate(due):
-            if room > 0:
+            if room > 0 and (taken == 0 or not is_over()):
                 room -= self._decide(schedule_id, now, room // (len(due) - taken))
             else:
                 self._due.add(schedule_id, now.wall_ms, None)
+
+    def _look_at_some(self, now: Now, is_over: IsOver) -> None:
+        """After the clock was set back."""
+        for taken in range(min(len(self._again), self._per_tick)):
+            if taken and is_over():
+                return
+            schedule_id = self._again.pop()
+            state = self._rows.schedule(schedule_id)
+            if state is not None and rewind_to_ms(state, now.wall_ms) is not None:
+                self._decide(schedule_id, now, 1)
 
     def _decide(self, schedule_id: str, now: Now, share: int) -> int:
         """What time has brought for one schedule; returns what its messages count as, `share` or little more."""
@@ -138,7 +152,8 @@ class ScheduleKeeper:
             definition = self._definition(draft.state)
             if definition is not None:
                 weight += len(definition.spec.job.payload) // _SHARE_BYTES
-                room = max(1, min(share // weight, _FIRES_PER_TURN))
+                rules = len(definition.spec.timing.rules) + len(definition.spec.timing.exclude)
+                room = max(1, min(share // weight, _FIRES_PER_TURN // rules))
                 decide_due(draft, definition, room)
                 decide_backfill(draft, definition, room)
             self._carry_out(draft, definition)
@@ -150,7 +165,7 @@ class ScheduleKeeper:
         return len(draft.followups) * weight
 
     def _give_up(self, draft: Draft, error: Exception) -> None:
-        decide_unprocessable(draft, f"{type(error).__name__}: {error}")
+        decide_unprocessable(draft, _named(error))
         self._write(draft, Plan(tzdata=tzdata_version()))
 
     def _draft(self, schedule_id: str, cause: Cause, now: Now, next_seq: int) -> Draft:
@@ -209,6 +224,17 @@ class ScheduleKeeper:
         else:
             # Whoever is behind goes to the end of the line, or those that catch up would keep the others waiting.
             self._due.add(schedule_id, max(plan.due_at_ms, draft.now_ms), None)
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _cannot_be_computed(schedule_id: str, error: Exception) -> str:
+    return (
+        f"the occurrences of schedule {schedule_id!r} cannot be computed ({_named(error)}); "
+        "give it another definition, or delete it"
+    )
 
 
 def _plan(state: ScheduleState, definition: Definition) -> Plan:

@@ -205,6 +205,14 @@ def _check_fires(timing: ScheduleTiming, field: str, created_ms: int | None, aft
     if plan_of(timing, 0 if created_ms is None else created_ms).next_after(behind_ms) is not None:
         return None
     why = "" if after_ms is None else "after it is created, " if after_ms == created_ms else "from now on, "
-    taken = "the exclusions leave nothing" if timing.exclude or timing.calendars else "nothing is left"
     until = " before its end" if timing.end_ms is not None else ""
-    return invalid(field, f"never fires: {why}{taken}{until}; widen the rules or take exclusions away")
+    return invalid(field, f"never fires: {why}{_taken(timing)}{until}; widen the rules or take exclusions away")
+
+
+def _taken(timing: ScheduleTiming) -> str:
+    """What became of all that the rules name."""
+    if timing.exclude or timing.calendars:
+        return "the exclusions leave nothing within what a search passes (see Bounds in docs/schedules.md)"
+    if timing.end_ms is None:
+        return f"the clock of {timing.timezone} leaves out every time that they name, for decades (gap and fold)"
+    return "nothing is left"

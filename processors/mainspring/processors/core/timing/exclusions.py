@@ -3,7 +3,7 @@
 from datetime import date
 from typing import Final
 
-from mainspring.processors.core.timing.blocks import Block
+from mainspring.processors.core.timing.blocks import Block, ones
 from mainspring.processors.core.timing.cron import Cron, compile_cron
 from mainspring.processors.core.timing.firing import IntervalFiring
 from mainspring.processors.core.timing.intervals import Interval
@@ -14,6 +14,8 @@ __all__ = ["Exclusions"]
 
 _MS: Final = 1_000
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
+_WHOLE_DAY: Final = ones(0, DAY_S)
+_KEYS_KEPT: Final = 1_024
 
 
 class Exclusions:
@@ -38,6 +40,7 @@ class Exclusions:
             for calendar in timing.calendars
             for text in calendar.dates
         )
+        self._whole_days: dict[tuple[bool, ...], bool] = {}
         self.is_empty = not (self._crons or self._intervals or self._days)
         self.has_intervals = bool(self._intervals)
 
@@ -57,16 +60,35 @@ class Exclusions:
         """What a whole day's exclusions depend on, intervals aside: equal keys, equal exclusions."""
         return (day in self._days, *(cron.matches_day(day) for cron in self._crons))
 
+    def takes_day(self, day: int) -> bool:
+        """Whether a whole local day is excluded, whatever the clock does on it."""
+        if day in self._days:
+            return True
+        if not self._crons:
+            return False
+        key = self.day_key(day)
+        is_whole = self._whole_days.get(key)
+        if is_whole is None:
+            if len(self._whole_days) >= _KEYS_KEPT:
+                self._whole_days.clear()
+            is_whole = self._whole_days[key] = self._taken(day) == _WHOLE_DAY
+        return is_whole
+
+    def _taken(self, day: int) -> int:
+        """The seconds that the expressions take away."""
+        taken = 0
+        for cron in self._crons:
+            if cron.matches_day(day):
+                taken |= cron.mask()
+        return taken
+
     def left(self, block: Block, masks: dict[int, int]) -> dict[int, int]:
         """What is left of a block's instants, which are bits by their milliseconds beyond the second."""
         if self.is_empty:
             return masks
         if block.day in self._days:
             return {}
-        taken = 0
-        for cron in self._crons:
-            if cron.matches_day(block.day):
-                taken |= cron.mask()
+        taken = self._taken(block.day)
         masks = {fraction: mask & ~taken for fraction, mask in masks.items()}
         for grid in self._grids:
             for fraction, mask in grid.masks(block).items():

@@ -3,6 +3,7 @@
 from typing import Final, Protocol
 
 from mainspring.processors.core.timing.blocks import Block
+from mainspring.processors.core.timing.bounds import SKIPPED_STRETCHES_MAX
 from mainspring.processors.core.timing.cron import Cron
 from mainspring.processors.core.timing.intervals import Interval
 from mainspring.processors.core.timing.zones import DAY_S, END_S, Segment, Zone
@@ -17,7 +18,7 @@ class Firing(Protocol):
     """One rule in absolute time."""
 
     def next_after(self, after_ms: int) -> int | None:
-        """The first instant that is strictly later; None where none will ever come."""
+        """The first instant that is strictly later; None where none will come, or none within a bounded search."""
 
     def masks(self, block: Block) -> dict[int, int]:
         """The instants in a block as bits of the local day's seconds, by their milliseconds beyond the second."""
@@ -54,7 +55,9 @@ class CronFiring:
 
     def next_after(self, after_ms: int) -> int | None:
         now_s = after_ms // _MS + 1
-        while now_s < END_S:
+        for _ in range(SKIPPED_STRETCHES_MAX):
+            if now_s >= END_S:
+                break
             segment = self._zone.segment_at(now_s)
             if now_s == segment.start_s and self.fires_behind_gap(segment):
                 return now_s * _MS

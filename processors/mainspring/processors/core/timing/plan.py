@@ -5,7 +5,12 @@ from functools import lru_cache
 from typing import Final
 
 from mainspring.processors.core.timing.blocks import Block, block_at, blocks
-from mainspring.processors.core.timing.bounds import EXCLUDED_DAYS_MAX, EXCLUDED_SPAN_MAX_MS
+from mainspring.processors.core.timing.bounds import (
+    COUNTED_RULE_DAYS_MAX,
+    EXCLUDED_DAYS_MAX,
+    EXCLUDED_SPAN_MAX_MS,
+    SEARCH_WORK_MAX,
+)
 from mainspring.processors.core.timing.cron import compile_cron
 from mainspring.processors.core.timing.exclusions import Exclusions
 from mainspring.processors.core.timing.firing import CronFiring, Firing, IntervalFiring
@@ -17,6 +22,9 @@ __all__ = ["Plan", "plan_of"]
 
 _MS: Final = 1_000
 _LAST_MS: Final = END_S * _MS - 1
+_WORKED_OUT: Final = 8
+"""What a day counts as that has to be worked out: `SEARCH_WORK_MAX`."""
+_DAY_KEYS_KEPT: Final = 1_024
 
 
 class Plan:
@@ -37,24 +45,49 @@ class Plan:
         is_lone = len(self._firings) == 1 and self._exclusions.is_empty
         self._only = intervals[0] if intervals and is_lone else None
         self._days_repeat = not intervals and not self._exclusions.has_intervals
+        self._rule_count = len(timing.rules) + len(timing.exclude)
         self._by_day_key: dict[tuple[bool, ...], int] = {}
 
     def next_after(self, after_ms: int) -> int | None:
         """The first instant that is strictly later; None where none will come, or none within a bounded search."""
-        after_ms = now_ms = max(after_ms, self._first_ms - 1)
-        for _ in range(EXCLUDED_DAYS_MAX):
+        now_ms = max(after_ms, self._first_ms - 1)
+        until_ms = now_ms + EXCLUDED_SPAN_MAX_MS
+        days = work = 0
+        while now_ms <= until_ms and days < EXCLUDED_DAYS_MAX and work < SEARCH_WORK_MAX:
             found = self._next_planned(now_ms)
             if found is None or found > self._last_ms or not self._exclusions.takes(found):
                 return None if found is None or found > self._last_ms else found
             block = block_at(self.zone, found // _MS)
-            end_ms = block.end_s * _MS - 1
-            left = _first(block, self._left(block), found, min(end_ms, self._last_ms))
-            if left is not None:
-                return left
-            now_ms = end_ms
-            if now_ms - after_ms > EXCLUDED_SPAN_MAX_MS:
-                break
+            now_ms = block.end_s * _MS - 1
+            is_empty = self._is_known_empty(block)
+            if not is_empty:
+                left = _first(block, self._work_out(block), found, min(now_ms, self._last_ms))
+                if left is not None:
+                    return left
+            days, work = days + 1, work + self._rule_count * (1 if is_empty else _WORKED_OUT)
         return None
+
+    def _is_known_empty(self, block: Block) -> bool:
+        """Whether nothing is left of a day, as far as that can be told without working it out."""
+        if self._exclusions.takes_day(block.day):
+            return True
+        return self._repeats(block) and self._by_day_key.get(self._day_key(block.day)) == 0
+
+    def _work_out(self, block: Block) -> dict[int, int]:
+        """What is left of a block; how much of a day that repeats is remembered."""
+        left = self._left(block)
+        if self._repeats(block):
+            if len(self._by_day_key) >= _DAY_KEYS_KEPT:
+                self._by_day_key.clear()
+            self._by_day_key[self._day_key(block.day)] = sum(mask.bit_count() for mask in left.values())
+        return left
+
+    def _repeats(self, block: Block) -> bool:
+        return self._days_repeat and block.is_ordinary
+
+    def _day_key(self, day: int) -> tuple[bool, ...]:
+        """What a whole ordinary day depends on, where days repeat: equal keys, equal days."""
+        return (*(cron.matches_day(day) for cron in self._crons), *self._exclusions.day_key(day))
 
     def span(self, after_ms: int, until_ms: int) -> tuple[int | None, int]:
         """The last instant in (after, until], and how many there are: by division, or by day."""
@@ -66,6 +99,12 @@ class Plan:
             return (self._only.latest(until_ms) if count else None), count
         count = self._count(after_ms, until_ms)
         return (self._last(after_ms, until_ms) if count else None), count
+
+    def days_countable(self) -> int | None:
+        """How many days a range may have so that `span` takes a bounded time; None: as many as anybody asks for."""
+        if self._only is not None or self._days_repeat:
+            return None
+        return COUNTED_RULE_DAYS_MAX // self._rule_count
 
     def count_excluded(self, after_ms: int, until_ms: int) -> int:
         """How many instants in (after, until] the exclusions take away."""
@@ -113,12 +152,11 @@ class Plan:
         total = 0
         for block in blocks(self.zone, (after_ms + 1) // _MS, until_ms // _MS):
             is_inside = after_ms < block.start_s * _MS and block.end_s * _MS <= until_ms
-            if is_inside and self._days_repeat and block.is_ordinary:
-                key = (*(cron.matches_day(block.day) for cron in self._crons), *self._exclusions.day_key(block.day))
-                count = self._by_day_key.get(key)
-                if count is None:
-                    count = self._by_day_key[key] = sum(mask.bit_count() for mask in self._left(block).values())
-                total += count
+            if is_inside and self._repeats(block):
+                key = self._day_key(block.day)
+                if key not in self._by_day_key:
+                    self._work_out(block)
+                total += self._by_day_key[key]
             else:
                 total += _count(block, self._left(block), after_ms, until_ms)
         return total

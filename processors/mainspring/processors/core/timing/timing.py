@@ -70,6 +70,10 @@ class Timing:
         nominal_ms, count = self._plan.span(after_ms, until_ms)
         return (None, 0) if nominal_ms is None else (self._occurrence(nominal_ms), count - 1)
 
+    def days_countable(self) -> int | None:
+        """How many days a range may have so that `latest` takes a bounded time; None: as many as anybody asks for."""
+        return self._plan.days_countable()
+
     def describe(self) -> str:
         """The rules in words: `At 02:30, Monday to Friday, Europe/Berlin`."""
         return describe(self._timing)
