@@ -18,12 +18,14 @@ from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
-from tests.sim.faults import Chaos, Menu, draw_menu
+from mainspring.schemas import SubmitJob
+from tests.sim.faults import Chaos, Menu, draw_leaps, draw_menu
 from tests.sim.kafka import COMMITTED, PartitionLog
 from tests.sim.load import LoadShape
 from tests.sim.node import Node
 from tests.sim.quiet import quiet
 from tests.sim.rare import missing
+from tests.sim.recurring import RecurringShape
 from tests.sim.site import Site, SiteShape
 from tests.sim.verdict import check_end
 from tests.sim.worker_node import WorkerShape
@@ -39,6 +41,10 @@ A pause of a minute, an offer that is renewed after one, leases, retries, and th
 PER_JOB = 15 * SECOND
 """...and for each job that has piled up, what it may cost a slot."""
 
+
+_BEFORE_GAP_MS = 1_901_148_000_000
+_BEFORE_FOLD_MS = 1_919_292_000_000
+"""Shortly before clocks change in Berlin, in the spring and in the autumn of 2030."""
 
 LEAVES_ONE = 0.3
 """Share of the seeds after whose faults only one machine of each role is left."""
@@ -132,13 +138,26 @@ def draw_plan(seed: int, duration_s: int) -> Plan:
         rebalance_delay=rng.choice([0, 3]) * SECOND,
     )
     menu = draw_menu(rng)
-    return Plan(seed=seed, duration=duration, menu=menu, shape=shape, leaves_one=rng.random() < LEAVES_ONE)
+    leaves_one = rng.random() < LEAVES_ONE
+    if seed % 2 == 0:
+        shape, menu = _with_schedules(seed, shape, menu)
+    return Plan(seed=seed, duration=duration, menu=menu, shape=shape, leaves_one=leaves_one)
+
+
+def _with_schedules(seed: int, shape: SiteShape, menu: Menu) -> tuple[SiteShape, Menu]:
+    """The same site with schedules, by a day on which its clocks change, or none."""
+    rng = Random(f"schedules {seed}")
+    recurring = RecurringShape(schedules=rng.randrange(1, 5), span=shape.load.span)
+    load = replace(shape.load, jobs=shape.load.jobs // 2)
+    leaps = draw_leaps(rng)
+    epoch_ms = rng.choice([EPOCH_MS, _BEFORE_GAP_MS, _BEFORE_FOLD_MS])
+    return replace(shape, recurring=recurring, load=load, epoch_ms=epoch_ms), replace(menu, clock_leaps=leaps)
 
 
 def run_plan(plan: Plan, *, audit: bool = True, verbose: bool = False) -> Outcome:
     """Runs one plan."""
     began = time.process_time()
-    world = World(plan.seed)
+    world = World(plan.seed, epoch_ms=plan.shape.epoch_ms)
     if verbose:
         world.verbose = print
     site = Site(world, plan.shape)
@@ -153,6 +172,7 @@ def run_plan(plan: Plan, *, audit: bool = True, verbose: bool = False) -> Outcom
             chaos.stop()
             well = site.survivors() if plan.leaves_one else site.nodes
             chaos.abandon(well)
+            site.be_quiet()
             settled_s = _settle(site, plan.slots)
             _rest(site, well)
             check_end(site, audit=audit)
@@ -200,14 +220,18 @@ def run_seed(seed: int, duration_s: int, *, audit: bool = True, verbose: bool = 
 def _settle(site: Site, slots: int) -> float:
     """After the last fault: everything that is due ends. Returns the seconds that took. Raises Violation."""
     world, healed = site.world, site.world.now
-    last_due = (site.load.last_due_ms - EPOCH_MS) * 1000
-    backlog = len(site.load.sent) - sum(job.is_over for job in site.oracle.jobs.values())
+    last_due = (site.last_due_ms - world.epoch_ms) * 1000
+    jobs = site.oracle.jobs
+    backlog = sum(not job.is_over for job in jobs.values()) + sum(
+        isinstance(each.command, SubmitJob) and each.command.spec.job_id not in jobs for each in site.load.sent
+    )
     deadline = max(world.now, last_due) + SETTLE + backlog * PER_JOB // slots
     while True:
         if world.now >= last_due and _is_settled(site):
             return (world.now - max(healed, last_due)) / SECOND
         if world.now >= deadline:
             open_jobs = [f"{job.job_id} {job.status}" for job in site.oracle.jobs.values() if not job.is_over]
+            open_jobs += site.oracle.schedules.unsettled()
             raise Violation(
                 "all ends",
                 f"{(world.now - healed) // SECOND} s after the last fault: {open_jobs[:5]} ({len(open_jobs)})",
@@ -216,7 +240,7 @@ def _settle(site: Site, slots: int) -> float:
 
 
 def _is_settled(site: Site) -> bool:
-    if any(not job.is_over for job in site.oracle.jobs.values()):
+    if any(not job.is_over for job in site.oracle.jobs.values()) or site.oracle.schedules.unsettled():
         return False
     for number in range(site.topology.partitions):
         row = site.oracle.position(number)

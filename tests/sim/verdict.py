@@ -17,7 +17,7 @@ from mainspring.processors.core.index.entries import (
     is_in_flight,
 )
 from mainspring.processors.core.index.lanes import LANE_PREFIX
-from mainspring.schemas import CauseSource, DeadLetter, JobStarted, JobState
+from mainspring.schemas import CauseSource, DeadLetter, JobStarted, JobState, ScheduleState
 from mainspring.topics import Topic, Topology
 from tests.sim.executor import Run
 from tests.sim.kafka import COMMITTED, PartitionLog, Record, SimBroker
@@ -71,6 +71,7 @@ def check_end(site: Site, *, audit: bool) -> None:
     _check_poison(site)
     _check_tables(site)
     _check_runs(site)
+    site.oracle.schedules.check_end()
     if audit:
         report = verify(SimLog(site.broker, site.topology), CODEC, tolerance_ms=0)
         if not report.ok:
@@ -138,6 +139,8 @@ def _check_tables(site: Site) -> None:
             row: Any = CODEC.decode(value)
             if isinstance(row, JobState):
                 _check_row(site, row)
+            elif isinstance(row, ScheduleState):
+                site.oracle.schedules.check_row(row)
             elif key[:1] == b"S" and row.job_id not in site.oracle.jobs:
                 raise Violation("table is the fold", f"a specification of {row.job_id}, of which no event tells")
         for node in site.schedulers:
@@ -183,6 +186,9 @@ def _check_every_job_has_its_row(site: Site) -> None:
     for log in site.broker.logs(site.topology.scheduler_changelog.name):
         rows |= rows_of(log, log.end).keys()
     if site.shape.history_max_count >= len(site.oracle.jobs):
+        for schedule_id in site.oracle.schedules.present:
+            if b"R" + schedule_id.encode() not in rows or b"D" + schedule_id.encode() not in rows:
+                raise Violation("table is the fold", f"schedule {schedule_id} has no row")
         for job_id in site.oracle.jobs:
             if b"J" + job_id.encode() not in rows or b"S" + job_id.encode() not in rows:
                 raise Violation("table is the fold", f"{job_id} has no row")

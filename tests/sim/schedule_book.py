@@ -1,0 +1,128 @@
+"""All schedules as their events have told, and what they fired."""
+
+from collections import Counter
+from typing import Any
+
+from mainspring.schemas import (
+    CommandRejected,
+    JobSubmitted,
+    OccurrenceFired,
+    ScheduleCommandRejected,
+    ScheduleCreated,
+    ScheduleState,
+    ScheduleStatus,
+    SubmitJob,
+)
+from tests.sim.schedule_model import ScheduleModel
+from tests.sim.world import Violation, World
+
+__all__ = ["ScheduleBook"]
+
+
+class ScheduleBook:
+    """By the events of schedules, and by those of their jobs."""
+
+    def __init__(self, world: World) -> None:
+        self.present: dict[str, ScheduleModel] = {}
+        self.former: list[ScheduleModel] = []
+        """Those that were deleted."""
+        self.quiet_ms: int | None = None
+        """From then on nothing goes wrong."""
+        self._world = world
+        self._answered: Counter[str] = Counter()
+        """By the command id of a fire, how often its job was submitted or refused."""
+
+    def see(self, event: Any) -> None:
+        """Takes an event of a schedule. Raises Violation."""
+        if isinstance(event, ScheduleCommandRejected):
+            self._world.saw(f"schedule command rejected: {event.reject_code}")
+            return
+        schedule_id = event.schedule_id
+        model = self.present.get(schedule_id)
+        told = " ".join(
+            str(getattr(event, name))
+            for name in ("origin", "outcome", "pause_code", "completion_code", "how")
+            if hasattr(event, name)
+        )
+        self._world.saw(f"{type(event).__name__} {told}".strip())
+        if isinstance(event, ScheduleCreated):
+            if model is not None or event.revision != 1:
+                raise Violation("transitions legal", f"schedule {schedule_id} was created twice")
+            self.present[schedule_id] = ScheduleModel(
+                schedule_id, event.spec, event.decided_at_ms, event.incarnation, quiet_ms=self.quiet_ms
+            )
+            return
+        if model is None:
+            raise Violation("transitions legal", f"{type(event).__name__} of {schedule_id}, which is not there")
+        if isinstance(event, OccurrenceFired):
+            self._world.saw(f"fired under {model.spec.overlap.name}")
+        model.see(event)
+        if model.is_gone:
+            self.former.append(self.present.pop(schedule_id))
+
+    def see_job(self, event: Any) -> None:
+        """Takes an event of a job."""
+        is_answer = isinstance(event, JobSubmitted) or (
+            isinstance(event, CommandRejected) and event.command == SubmitJob.__name__
+        )
+        if is_answer and "#" in event.command_id:
+            self._answered[event.command_id] += 1
+
+    def be_quiet(self, quiet_ms: int) -> None:
+        """From a time on, every schedule is to be served as if nothing could go wrong."""
+        self.quiet_ms = quiet_ms
+        for model in self.present.values():
+            model.quiet_ms = quiet_ms
+
+    def unsettled(self) -> list[str]:
+        """Schedules that have something before them."""
+        return [
+            f"schedule {model.schedule_id} {model.status}, {len(model.unfinished)} instances, "
+            f"{len(model.backfills)} backfills"
+            for model in self.present.values()
+            if model.status == "ACTIVE" or model.unfinished or (model.backfills and model.status != "PAUSED")
+        ]
+
+    def check_end(self) -> None:
+        """Everything that was fired is one job, or was one. Raises Violation."""
+        fires: set[str] = set()
+        for model in (*self.former, *self.present.values()):
+            for revision, job_id in model.fires.items():
+                command_id = f"{job_id}#{model.incarnation}.{revision}"
+                fires.add(command_id)
+                if self._answered[command_id] != 1:
+                    detail = f"{command_id} was submitted or refused {self._answered[command_id]} times"
+                    raise Violation("one fire, one job", detail)
+        if strange := sorted(self._answered.keys() - fires):
+            raise Violation("one fire, one job", f"{strange[0]} came from no fire")
+
+    def check_row(self, row: ScheduleState) -> None:
+        """A row of the table against the events. Raises Violation."""
+        model = self.present.get(row.schedule_id)
+        if model is None:
+            raise Violation("table is the fold", f"a row of schedule {row.schedule_id}, which is not there")
+        mine = (
+            ScheduleStatus[model.status],
+            model.revision,
+            model.version,
+            model.incarnation,
+            model.cursor_ms,
+            model.busy_ms,
+            (model.runs, model.fired, model.skipped),
+            [(revision, job_id) for revision, job_id in model.active.items()],
+            [(command_id, *places) for command_id, places in model.backfills.items()],
+        )
+        theirs = (
+            row.status,
+            row.revision,
+            row.version,
+            row.incarnation,
+            row.cursor_ms,
+            row.busy_until_ms,
+            (row.runs, row.fired, row.skipped),
+            [(each.fired_revision, each.job_id) for each in row.active],
+            [(each.command_id, each.after_ms, each.until_ms) for each in row.backfills],
+        )
+        if mine != theirs:
+            detail = f"schedule {row.schedule_id}: events give {mine}, the row says {theirs}"
+            raise Violation("table is the fold", detail)
