@@ -9,11 +9,12 @@ from random import Random
 from tests.sim.kafka.settings import BrokerSettings
 from tests.sim.node import Node
 from tests.sim.process import Process
+from tests.sim.projector_node import ProjectorNode
 from tests.sim.scheduler_node import SchedulerNode
 from tests.sim.site import Site
 from tests.sim.world import FOR_EVER, SECOND, Event
 
-__all__ = ["Chaos", "Menu", "draw_leaps", "draw_menu"]
+__all__ = ["Chaos", "Menu", "draw_leaps", "draw_menu", "draw_projector_faults"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,8 @@ class Menu:
     """Chance, per request of a producer, that a copy of it stays in the network."""
     slow_markers: float = 0.0
     tails: float = 0.0
+    projector_faults: float = 0.0
+    """Kills, pauses and cuts of the projector together."""
     twice: float = 0.0
     """Chance, per heartbeat, that it is written twice."""
 
@@ -87,6 +90,11 @@ def draw_menu(rng: Random, *, appetite: float = 0.4) -> Menu:
     return Menu(**chosen)
 
 
+def draw_projector_faults(rng: Random) -> float:
+    """How often the projector is hit, in a menu of the seed's own."""
+    return math.exp(rng.uniform(math.log(0.05), math.log(1))) if rng.random() < 0.7 else 0.0
+
+
 def draw_leaps(rng: Random) -> float:
     """How often clocks are far off, in a menu of the seed's own."""
     return math.exp(rng.uniform(math.log(0.02), math.log(0.3))) if rng.random() < 0.4 else 0.0
@@ -127,6 +135,10 @@ class Chaos:
             self._regular(menu.worker_pauses, partial(self._pause, worker))
             self._regular(menu.worker_cuts, partial(self._cut, worker))
             self._regular(menu.drains, worker.stop)
+        if site.projector is not None:
+            for fault in (self._kill, self._pause, self._cut):
+                self._regular(menu.projector_faults / 3, partial(fault, site.projector))
+            site.projector.on_born.append(partial(self._watch_view, site.projector))
         self._regular(menu.evictions, self._evict)
         self._regular(menu.outages, self._outage)
         self._regular(menu.compactions, self._compact)
@@ -209,6 +221,17 @@ class Chaos:
                 self.injected += 1
                 self._world.saw(f"paused at {name}")
                 process.pause(self._duration())
+
+        process.on_point = at
+
+    def _watch_view(self, projector: ProjectorNode, process: Process) -> None:
+        """Now and then it dies between two statements of one transaction of its database."""
+
+        def at(name: str) -> None:
+            if self._is_on and name == "statement" and self._rng.random() < self.menu.projector_faults / 500:
+                self.injected += 1
+                self._world.saw("projector killed in the middle of a transaction")
+                process.die()
 
         process.on_point = at
 

@@ -1,4 +1,4 @@
-"""When schedules of the simulation are to fire, by brute force: multiples, and every minute by zoneinfo's own reading."""
+"""When the schedules of the simulation are to fire, by brute force: multiples, and each minute as zoneinfo reads it."""
 
 from collections.abc import Iterable
 from datetime import timedelta

@@ -218,7 +218,9 @@ class Recurring:
         timing = ScheduleTiming(
             rules=(IntervalRule(every_ms=5_000),), end_ms=self._load.now_ms() + _CLOSING_MS, jitter_ms=1_000
         )
-        self._send(schedule_id, UpdateSchedule(spec=replace(spec, timing=timing), **self._head()))
+        # What still waits then is over soon.
+        job = replace(spec.job, payload=Behaviour(ms=200).payload())
+        self._send(schedule_id, UpdateSchedule(spec=replace(spec, timing=timing, job=job), **self._head()))
 
     def _head(self) -> dict[str, Any]:
         return {

@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 
 from mainspring.schemas import SubmitJob
-from tests.sim.faults import Chaos, Menu, draw_leaps, draw_menu
+from tests.sim.faults import Chaos, Menu, draw_leaps, draw_menu, draw_projector_faults
 from tests.sim.kafka import COMMITTED, PartitionLog
 from tests.sim.load import LoadShape
 from tests.sim.node import Node
@@ -45,6 +45,9 @@ PER_JOB = 15 * SECOND
 _BEFORE_GAP_MS = 1_901_148_000_000
 _BEFORE_FOLD_MS = 1_919_292_000_000
 """Shortly before clocks change in Berlin, in the spring and in the autumn of 2030."""
+
+_PROJECTED = 0.4
+"""Share of the seeds with schedules that have a projector, which costs as much as a scheduler."""
 
 LEAVES_ONE = 0.3
 """Share of the seeds after whose faults only one machine of each role is left."""
@@ -151,7 +154,9 @@ def _with_schedules(seed: int, shape: SiteShape, menu: Menu) -> tuple[SiteShape,
     load = replace(shape.load, jobs=shape.load.jobs // 2)
     leaps = draw_leaps(rng)
     epoch_ms = rng.choice([EPOCH_MS, _BEFORE_GAP_MS, _BEFORE_FOLD_MS])
-    return replace(shape, recurring=recurring, load=load, epoch_ms=epoch_ms), replace(menu, clock_leaps=leaps)
+    has_projector = rng.random() < _PROJECTED
+    shape = replace(shape, recurring=recurring, load=load, epoch_ms=epoch_ms, has_projector=has_projector)
+    return shape, replace(menu, clock_leaps=leaps, projector_faults=draw_projector_faults(rng))
 
 
 def run_plan(plan: Plan, *, audit: bool = True, verbose: bool = False) -> Outcome:
@@ -242,6 +247,8 @@ def _settle(site: Site, slots: int) -> float:
 def _is_settled(site: Site) -> bool:
     if any(not job.is_over for job in site.oracle.jobs.values()) or site.oracle.schedules.unsettled():
         return False
+    if site.projector is not None and not site.projector.is_level():
+        return False
     for number in range(site.topology.partitions):
         row = site.oracle.position(number)
         log = site.broker.log((site.topology.commands.name, number))
@@ -273,6 +280,8 @@ def _let_go(site: Site) -> None:
         node.on_gone = None
         if node.process is not None:
             node.process.kill()
+    if site.projector is not None:
+        site.projector.clear()
 
 
 def numbers(text: str) -> Iterator[int]:

@@ -1,12 +1,14 @@
 """All schedules as their events have told, and what they fired."""
 
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
 from mainspring.schemas import (
+    CatchUp,
     CommandRejected,
     JobSubmitted,
     OccurrenceFired,
+    Overlap,
     ScheduleCommandRejected,
     ScheduleCreated,
     ScheduleState,
@@ -17,6 +19,10 @@ from tests.sim.schedule_model import ScheduleModel
 from tests.sim.world import Violation, World
 
 __all__ = ["ScheduleBook"]
+
+_AHEAD_MS: Final = 25_000
+"""A cursor is ahead of the clock by ten seconds at most; clocks are off by as much, and what is written takes time."""
+_BEHIND_MS: Final = 60_000
 
 
 class ScheduleBook:
@@ -82,6 +88,19 @@ class ScheduleBook:
             for model in self.present.values()
             if model.status == "ACTIVE" or model.unfinished or (model.backfills and model.status != "PAUSED")
         ]
+
+    def check_present(self) -> None:
+        """When nothing has gone wrong for long: no schedule is silent, and none is behind. Raises Violation."""
+        now_ms = self._world.true_ms
+        for model in self.present.values():
+            if model.status != "ACTIVE" or (model.active and model.spec.overlap is not Overlap.ALLOW_ALL):
+                continue
+            if model.cursor_ms > now_ms + _AHEAD_MS:
+                detail = f"schedule {model.schedule_id} fires nothing before {model.cursor_ms}, and it is {now_ms}"
+                raise Violation("no schedule silenced", f"{detail}; {' '.join(model.history[-12:])}")
+            if model.spec.catch_up is not CatchUp.ALL and (left := model.surely_open(now_ms - _BEHIND_MS)):
+                detail = f"schedule {model.schedule_id} has no outcome of {left[:5]} ({len(left)}), and it is {now_ms}"
+                raise Violation("on time when all is well", f"{detail}; {' '.join(model.history[-12:])}")
 
     def check_end(self) -> None:
         """Everything that was fired is one job, or was one. Raises Violation."""

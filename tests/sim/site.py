@@ -20,6 +20,7 @@ from tests.sim.load import Load, LoadShape
 from tests.sim.node import Node
 from tests.sim.oracle import Oracle
 from tests.sim.process import Process
+from tests.sim.projector_node import ProjectorNode
 from tests.sim.recurring import QUIET, Recurring, RecurringShape
 from tests.sim.scheduler_node import SchedulerNode
 from tests.sim.worker_node import WorkerNode, WorkerShape
@@ -45,6 +46,7 @@ class SiteShape:
     worker: WorkerShape = field(default_factory=WorkerShape)
     load: LoadShape = field(default_factory=LoadShape)
     recurring: RecurringShape | None = None
+    has_projector: bool = False
     epoch_ms: int = EPOCH_MS
     """What a right wall clock shows at the beginning."""
     deployed_at: int = 60 * SECOND
@@ -84,11 +86,16 @@ class Site:
         self.recurring = None if shape.recurring is None else Recurring(world, self.load, shape.recurring)
         self.schedulers = [self._scheduler(chr(ord("a") + number)) for number in range(shape.schedulers)]
         self.workers = [self._worker(f"worker-{number}") for number in range(shape.workers)]
-        self.nodes: list[Node] = [*self.schedulers, *self.workers]
+        self.projector = ProjectorNode(world, self.broker, self.topology, CODEC) if shape.has_projector else None
+        self.nodes: list[Node] = [*self.schedulers, *self.workers, *self._projectors]
 
     def survivors(self) -> list[Node]:
         """One machine of each role: no more than it takes."""
-        return [self.schedulers[-1], self.workers[-1]]
+        return [self.schedulers[-1], self.workers[-1], *self._projectors]
+
+    @property
+    def _projectors(self) -> list[Node]:
+        return [] if self.projector is None else [self.projector]
 
     def start(self) -> None:
         """Everything begins, in no particular order."""
@@ -107,6 +114,7 @@ class Site:
     def be_quiet(self) -> None:
         """Nothing goes wrong any more: when what is away has come back, every schedule is served in time."""
         self.oracle.schedules.be_quiet(self.world.true_ms + QUIET * 2 // 3 // 1000)
+        self.world.after(QUIET * 5 // 6, self.oracle.schedules.check_present)
 
     def _scheduler(self, slot: str) -> SchedulerNode:
         shape, rng = self.shape, self.world.rng

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +18,7 @@ from mainspring.processors.core.index.entries import (
     is_in_flight,
 )
 from mainspring.processors.core.index.lanes import LANE_PREFIX
+from mainspring.processors.projector.view import View
 from mainspring.schemas import CauseSource, DeadLetter, JobStarted, JobState, ScheduleState
 from mainspring.topics import Topic, Topology
 from tests.sim.executor import Run
@@ -72,10 +74,18 @@ def check_end(site: Site, *, audit: bool) -> None:
     _check_tables(site)
     _check_runs(site)
     site.oracle.schedules.check_end()
+    log = SimLog(site.broker, site.topology)
+    if site.projector is not None:
+        site.projector.check(log)
     if audit:
-        report = verify(SimLog(site.broker, site.topology), CODEC, tolerance_ms=0)
+        with _view(site) as view:
+            report = verify(log, CODEC, view=view, tolerance_ms=0)
         if not report.ok:
             raise Violation("log verify", "; ".join(map(str, report.findings)))
+
+
+def _view(site: Site) -> AbstractContextManager[View | None]:
+    return nullcontext() if site.projector is None else View(site.projector.url)
 
 
 def _check_transactions(site: Site) -> None:

@@ -105,6 +105,12 @@ def _end_one(site: Site, end: Callable[[str], object]) -> None:
             return
 
 
+def _open_times(fired: Fired, timing: Timing, after_ms: int, until_ms: int) -> tuple[list[int], list[int]]:
+    """What is planned in (after, until] and surely open, and with it what may be."""
+    planned = timing.between(after_ms, until_ms, 10_000).occurrences if after_ms < until_ms else ()
+    return fired.open(each.nominal_ms for each in planned)
+
+
 def _assert_ledger(site: Site) -> None:
     """By brute force: walks the plan of each version and ticks off what the ledger says."""
     timing: Timing | None = None
@@ -112,12 +118,6 @@ def _assert_ledger(site: Site) -> None:
     cursor_ms = created_ms = 0
     is_over = False
     fired = Fired()
-
-    def open_times(after_ms: int, until_ms: int) -> tuple[list[int], list[int]]:
-        assert timing is not None
-        planned = timing.between(after_ms, until_ms, 10_000).occurrences if after_ms < until_ms else ()
-        return fired.open(each.nominal_ms for each in planned)
-
     for event in site.events:
         if isinstance(event, ScheduleCreated):
             created_ms = cursor_ms = event.decided_at_ms
@@ -126,7 +126,7 @@ def _assert_ledger(site: Site) -> None:
         assert timing is not None
         if isinstance(event, OccurrenceFired):
             if event.origin == FireOrigin.PLANNED:
-                surely, maybe = open_times(cursor_ms, event.nominal_ms)
+                surely, maybe = _open_times(fired, timing, cursor_ms, event.nominal_ms)
                 assert set(surely) <= {event.nominal_ms} <= set(maybe)
                 one = timing.next_after(event.nominal_ms - 1)
                 assert one is not None
@@ -136,7 +136,7 @@ def _assert_ledger(site: Site) -> None:
             if event.origin != FireOrigin.TRIGGER:
                 fired.add(event.version, event.nominal_ms)
         elif isinstance(event, OccurrencesSkipped):
-            surely, maybe = open_times(cursor_ms, event.last_ms)
+            surely, maybe = _open_times(fired, timing, cursor_ms, event.last_ms)
             assert len(surely) <= event.count <= len(maybe)
             assert {event.first_ms, event.last_ms} <= set(maybe)
             assert all(event.first_ms <= each <= event.last_ms for each in surely)
@@ -146,7 +146,7 @@ def _assert_ledger(site: Site) -> None:
             cursor_ms = event.to_ms
             fired.rewound(cursor_ms)
         elif isinstance(event, ScheduleResumed) or (isinstance(event, ScheduleUpdated) and event.plans_anew):
-            assert is_over or not open_times(cursor_ms, event.decided_at_ms)[0], "without an outcome"
+            assert is_over or not _open_times(fired, timing, cursor_ms, event.decided_at_ms)[0], "without an outcome"
             cursor_ms = max(cursor_ms, event.decided_at_ms)
         if isinstance(event, ScheduleUpdated):
             assert event.plans_anew or event.spec.timing == spec_timing
