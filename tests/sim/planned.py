@@ -10,7 +10,7 @@ from mainspring.schemas.epoch import to_datetime
 from tests.core.timing.oracle import Daily, scan
 from tests.support.chronos import multiples
 
-__all__ = ["EXPRESSIONS", "planned"]
+__all__ = ["EXPRESSIONS", "TIMES_OF_DAY", "planned"]
 
 _HOUR_MS: Final = 3_600_000
 _HOUR: Final = timedelta(hours=1)
@@ -34,6 +34,9 @@ EXPRESSIONS: Final = {
     )
 }
 """The expressions that occur, with what they mean, so that nothing here reads one."""
+
+TIMES_OF_DAY: Final = tuple(text for text, each in EXPRESSIONS.items() if not each.follows_real_time)
+"""Those that a change of the clock leaves out or brings twice; none of them has the full hour."""
 
 
 def planned(timing: ScheduleTiming, created_ms: int, after_ms: int, until_ms: int) -> list[int]:

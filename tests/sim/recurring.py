@@ -26,16 +26,24 @@ from mainspring.schemas import (
 )
 from tests.sim.jobs import KNOWN, UNKNOWN, Behaviour
 from tests.sim.load import Load
-from tests.sim.planned import EXPRESSIONS
+from tests.sim.planned import EXPRESSIONS, TIMES_OF_DAY
 from tests.sim.world import SECOND, World
 
-__all__ = ["QUIET", "Recurring", "RecurringShape"]
+__all__ = ["FOLD_MS", "GAP_MS", "QUIET", "Recurring", "RecurringShape"]
 
-QUIET: Final = 240 * SECOND
+GAP_MS: Final = 1_901_149_200_000
+FOLD_MS: Final = 1_919_293_200_000
+"""When clocks change in Berlin, in the spring and in the autumn of 2030."""
+
+QUIET: Final = 180 * SECOND
 """Schedules go on for so long after the last fault, and the later part of it is as it should be without any."""
 
 _CLOSING_MS: Final = 30_000
 """Between the last update of a schedule and the end that it sets."""
+
+
+_EXPRESSIONS: Final = (*EXPRESSIONS, *TIMES_OF_DAY, *TIMES_OF_DAY)
+"""What changes of the clock are about is there more often."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +115,7 @@ class Recurring:
     def _definition(self, schedule_id: str) -> ScheduleSpec:
         rng = self._world.rng
         is_fast = rng.random() < self._shape.fast
-        every_ms = rng.randrange(2, 9) * 1_000 if is_fast else rng.randrange(20, 121) * 1_000
+        every_ms = rng.randrange(2, 9) * 1_000 if is_fast else rng.randrange(12, 121) * 1_000
         overlap = rng.choice(list(Overlap))
         return ScheduleSpec(
             schedule_id=schedule_id,
@@ -125,7 +133,7 @@ class Recurring:
         rng, now_ms = self._world.rng, self._load.now_ms()
         anchor_ms = rng.choice([None, None, now_ms - now_ms % 60_000, now_ms + 100_000])
         interval = IntervalRule(every_ms=every_ms, anchor_ms=anchor_ms, phase_ms=rng.choice([0, every_ms // 3]))
-        cron = CronRule(expression=rng.choice(list(EXPRESSIONS)))
+        cron = CronRule(expression=rng.choice(_EXPRESSIONS))
         whole = replace(interval, phase_ms=0, anchor_ms=now_ms - now_ms % 60_000)
         rules: tuple[CronRule | IntervalRule, ...] = (interval,)
         exclude: tuple[CronRule | IntervalRule, ...] = ()
@@ -151,8 +159,8 @@ class Recurring:
         rng = self._world.rng
         ms = round(10 ** rng.uniform(1, 3.3))
         if rng.random() < 0.25 and overlap is not Overlap.ALLOW_ALL:
-            # Longer than it takes until the next is due.
-            ms = every_ms * 3 // 2
+            # Where it is short, longer than it takes until the next is due.
+            ms = min(every_ms * 3 // 2, 20_000)
         fails = rng.choice([0, 0, 0, 0, 0, 1, -1])
         return JobSpec(
             job_id="",

@@ -25,7 +25,7 @@ from tests.sim.load import LoadShape
 from tests.sim.node import Node
 from tests.sim.quiet import quiet
 from tests.sim.rare import missing
-from tests.sim.recurring import RecurringShape
+from tests.sim.recurring import FOLD_MS, GAP_MS, RecurringShape
 from tests.sim.site import Site, SiteShape
 from tests.sim.verdict import check_end
 from tests.sim.worker_node import WorkerShape
@@ -42,9 +42,8 @@ PER_JOB = 15 * SECOND
 """...and for each job that has piled up, what it may cost a slot."""
 
 
-_BEFORE_GAP_MS = 1_901_148_000_000
-_BEFORE_FOLD_MS = 1_919_292_000_000
-"""Shortly before clocks change in Berlin, in the spring and in the autumn of 2030."""
+_BEFORE_CHANGE_MS = 1_200_000
+"""Where the clocks of a site's zone change, they do so within the run."""
 
 _PROJECTED = 0.4
 """Share of the seeds with schedules that have a projector, which costs as much as a scheduler."""
@@ -153,7 +152,7 @@ def _with_schedules(seed: int, shape: SiteShape, menu: Menu) -> tuple[SiteShape,
     recurring = RecurringShape(schedules=rng.randrange(1, 5), span=shape.load.span)
     load = replace(shape.load, jobs=shape.load.jobs // 2)
     leaps = draw_leaps(rng)
-    epoch_ms = rng.choice([EPOCH_MS, _BEFORE_GAP_MS, _BEFORE_FOLD_MS])
+    epoch_ms = rng.choice([EPOCH_MS, GAP_MS - _BEFORE_CHANGE_MS, FOLD_MS - _BEFORE_CHANGE_MS])
     has_projector = rng.random() < _PROJECTED
     shape = replace(shape, recurring=recurring, load=load, epoch_ms=epoch_ms, has_projector=has_projector)
     return shape, replace(menu, clock_leaps=leaps, projector_faults=draw_projector_faults(rng))
@@ -226,13 +225,10 @@ def _settle(site: Site, slots: int) -> float:
     """After the last fault: everything that is due ends. Returns the seconds that took. Raises Violation."""
     world, healed = site.world, site.world.now
     last_due = (site.last_due_ms - world.epoch_ms) * 1000
-    jobs = site.oracle.jobs
-    backlog = sum(not job.is_over for job in jobs.values()) + sum(
-        isinstance(each.command, SubmitJob) and each.command.spec.job_id not in jobs for each in site.load.sent
-    )
-    deadline = max(world.now, last_due) + SETTLE + backlog * PER_JOB // slots
+    world.run(max(world.now, last_due))
+    deadline = world.now + SETTLE + _backlog(site) * PER_JOB // slots
     while True:
-        if world.now >= last_due and _is_settled(site):
+        if _is_settled(site):
             return (world.now - max(healed, last_due)) / SECOND
         if world.now >= deadline:
             open_jobs = [f"{job.job_id} {job.status}" for job in site.oracle.jobs.values() if not job.is_over]
@@ -242,6 +238,14 @@ def _settle(site: Site, slots: int) -> float:
                 f"{(world.now - healed) // SECOND} s after the last fault: {open_jobs[:5]} ({len(open_jobs)})",
             )
         world.run(world.now + SECOND)
+
+
+def _backlog(site: Site) -> int:
+    """Jobs that have not ended, and submits that may become some."""
+    jobs = site.oracle.jobs
+    return sum(not job.is_over for job in jobs.values()) + sum(
+        isinstance(each.command, SubmitJob) and each.command.spec.job_id not in jobs for each in site.load.sent
+    )
 
 
 def _is_settled(site: Site) -> bool:
@@ -300,6 +304,14 @@ def _run_one(seed: int, duration_s: int, *, audit: bool, verbose: bool) -> Outco
     return replace(outcome, violation=None, error=AssertionError(report))
 
 
+def _warm_up() -> None:
+    """A short run of everything there is, so that what is loaded at first use is not loaded in each process anew."""
+    plan = draw_plan(2, 20)
+    run_plan(replace(plan, shape=replace(plan.shape, has_projector=True)))
+    gc.collect()
+    gc.freeze()
+
+
 @dataclass(slots=True)
 class Tally:
     """What many seeds came to."""
@@ -338,6 +350,7 @@ def run_many(seeds: Iterable[int], duration_s: int, *, jobs: int, audit: bool, v
     """Runs seeds in so many processes and tells of each."""
     tally = Tally()
     run = partial(_run_one, duration_s=duration_s, audit=audit, verbose=verbose)
+    _warm_up()
     # A process for each seed: what a run leaves is given back with it, where looking through it for cycles would take
     # another fifth of the time.
     with get_context("fork").Pool(jobs, initializer=gc.disable, maxtasksperchild=1) as pool:

@@ -1,11 +1,14 @@
 """All schedules as their events have told, and what they fired."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any, Final
 
 from mainspring.schemas import (
     CatchUp,
     CommandRejected,
+    IntervalRule,
+    JobFailed,
+    JobRetryScheduled,
     JobSubmitted,
     OccurrenceFired,
     Overlap,
@@ -13,8 +16,11 @@ from mainspring.schemas import (
     ScheduleCreated,
     ScheduleState,
     ScheduleStatus,
+    ScheduleTiming,
     SubmitJob,
 )
+from tests.sim.planned import TIMES_OF_DAY
+from tests.sim.recurring import FOLD_MS, GAP_MS
 from tests.sim.schedule_model import ScheduleModel
 from tests.sim.world import Violation, World
 
@@ -62,12 +68,25 @@ class ScheduleBook:
             raise Violation("transitions legal", f"{type(event).__name__} of {schedule_id}, which is not there")
         if isinstance(event, OccurrenceFired):
             self._world.saw(f"fired under {model.spec.overlap.name}")
+            self._see_change(event.nominal_ms, model.spec.timing)
         model.see(event)
         if model.is_gone:
             self.former.append(self.present.pop(schedule_id))
 
+    def _see_change(self, nominal_ms: int, timing: ScheduleTiming) -> None:
+        """Whether it was fired because the clocks of its zone change."""
+        (rule, *others) = timing.rules
+        if others or isinstance(rule, IntervalRule) or rule.expression not in TIMES_OF_DAY:
+            return
+        if timing.timezone != "UTC" and nominal_ms == GAP_MS:
+            self._world.saw("fired at the end of a gap")
+        elif timing.timezone != "UTC" and FOLD_MS < nominal_ms < FOLD_MS + 3_600_000:
+            self._world.saw("fired at the second pass of an hour")
+
     def see_job(self, event: Any) -> None:
         """Takes an event of a job."""
+        if isinstance(event, JobRetryScheduled | JobFailed) and event.reason == "LOST" and "@" in event.job_id:
+            self._world.saw("worker of an instance died")
         is_answer = isinstance(event, JobSubmitted) or (
             isinstance(event, CommandRejected) and event.command == SubmitJob.__name__
         )
@@ -79,6 +98,13 @@ class ScheduleBook:
         self.quiet_ms = quiet_ms
         for model in self.present.values():
             model.quiet_ms = quiet_ms
+
+    def alone(self) -> dict[str, set[str]]:
+        """By schedule, jobs of which no two may run at once."""
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for model in (*self.former, *self.present.values()):
+            found[f"{model.schedule_id}#{model.incarnation}"] |= model.alone
+        return found
 
     def unsettled(self) -> list[str]:
         """Schedules that have something before them."""

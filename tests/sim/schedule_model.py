@@ -67,6 +67,8 @@ class ScheduleModel:
     """The same with those that were replaced."""
     fires: dict[int, str] = field(default_factory=dict)
     """All jobs, by the revision that fired them."""
+    alone: set[str] = field(default_factory=set)
+    """The jobs that may not run beside each other."""
     backfills: dict[str, list[int]] = field(default_factory=dict)
     """After and until, of those under way."""
     is_crowded: bool = False
@@ -122,6 +124,8 @@ class ScheduleModel:
             self._violated("one fire, one job", f"{event.job_id} was fired by this version before")
         if self.active and overlap is not Overlap.ALLOW_ALL and not self.is_crowded:
             self._violated("overlap policy kept", f"{event.job_id} fired beside {list(self.active.values())}")
+        if overlap not in (Overlap.ALLOW_ALL, Overlap.REPLACE_OTHER) and not self.is_crowded:
+            self.alone.add(event.job_id)
         if event.origin == "BACKFILL":
             self._fill(event)
         else:
@@ -255,6 +259,7 @@ class ScheduleModel:
         if len(stopped) != len(event.job_ids):
             self._violated("overlap policy kept", f"{event.job_ids} were told to stop, and {self.active} run")
         if event.how == "REPLACED":
+            self.alone.difference_update(event.job_ids)
             for revision in stopped:
                 del self.active[revision]
 
