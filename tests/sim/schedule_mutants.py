@@ -129,7 +129,11 @@ SCHEDULE_MUTANTS: tuple[Mutant, ...] = (
     Mutant("what was long missed is fired", _window_ignored, "catch-up policy kept", Menu(pauses=3), _AWAY),
     Mutant("a clock that was ahead silences its schedules", _never_rewound, "no schedule silenced", _LEAPS, _AWAY),
     Mutant(
-        "what a clock that was ahead has fired is forgotten", _fired_ahead_forgotten, "one fire, one job", _LEAPS, _AWAY
+        "what a clock that was ahead has fired is forgotten",
+        _fired_ahead_forgotten,
+        "one outcome for each time",
+        _LEAPS,
+        _AWAY,
     ),
     Mutant("a backfill fires what was fired", _filled_again, "one fire, one job", _CALM, _PLANS),
 )
