@@ -287,8 +287,8 @@ MUTANTS: tuple[Mutant, ...] = (
         _BUSY,
     ),
     Mutant("retries are not counted", _retries_forgotten, "all ends"),
-    Mutant("a worker starts what was not confirmed", _started_unconfirmed, "runs what was confirmed, once"),
-    Mutant("a worker sends no heartbeats", _no_heartbeats, "never twice at once"),
+    Mutant("a worker starts what was not confirmed", _started_unconfirmed, "runs only what it holds"),
+    Mutant("a worker sends no heartbeats", _no_heartbeats, "all ends"),
     Mutant("an event is forgotten", _event_forgotten, "revision contiguous"),
     Mutant(
         "a takeover stops at the first disagreement", _stops_at_once, "BrokenPromiseError", _NAPS_IN_REBALANCES, _CROWD
