@@ -285,6 +285,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "never twice at once",
         Menu(pauses=4),
         _BUSY,
+        60,
     ),
     Mutant("retries are not counted", _retries_forgotten, "all ends"),
     Mutant("a worker starts what was not confirmed", _started_unconfirmed, "runs only what it holds"),
