@@ -176,6 +176,18 @@ def test_a_pause_for_an_unknown_name_does_not_last_longer_for_a_clock_that_was_s
     assert partition.decline(reason=DeclineReason.UNKNOWN_NAME).event(JobCancelled).cancel_code == "UNKNOWN_NAME"
 
 
+def test_a_name_that_nobody_knows_ends_its_job_in_time_although_the_clock_was_set_back_during_an_offer(
+    make: Make,
+) -> None:
+    partition = make().submit().dispatch().decline(reason=DeclineReason.UNKNOWN_NAME)
+    assert has_offered(partition.later(partition.rules.park_max_ms))
+
+    partition.set_clock(-DAY).tick().decline(reason=DeclineReason.UNKNOWN_NAME)
+
+    partition.later(partition.rules.unknown_name_after_ms).dispatch()
+    assert partition.decline(reason=DeclineReason.UNKNOWN_NAME).event(JobCancelled).cancel_code == "UNKNOWN_NAME"
+
+
 def test_a_pause_ends_for_a_new_owner_whose_clock_is_behind(make: Make) -> None:
     partition = make().submit().dispatch().decline(reason=DeclineReason.UNKNOWN_NAME).set_clock(-DAY)
 

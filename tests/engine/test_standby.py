@@ -20,7 +20,6 @@ from tests.engine.fake_worker import FakeWorker
 from tests.engine.support import CODEC, Installation, installation
 from tests.engine.test_due_index import index, restored
 from tests.engine.test_kill import dying_process, dying_scheduler
-from tests.engine.test_takeover import make_again
 
 pytestmark = pytest.mark.broker
 
@@ -221,9 +220,7 @@ def test_a_standby_follows_a_changelog_that_was_made_anew_from_its_beginning(
 
         # when that is deleted and made again,
         name = here.topology.scheduler_changelog.name
-        here.admin.delete_topics([name])[name].result(10)
-        here.until(lambda: name not in here.admin.list_topics(timeout=10).topics)
-        make_again(here, name)
+        here.make_again(name)
 
         # then nothing of it is left.
         here.until(lambda: is_warm(here, heir) and _jobs_on_disk(heir) == 0)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.sim.faults import Menu
 from tests.sim.load import LoadShape
+from tests.sim.recurring import RecurringShape
 from tests.sim.run import Plan, draw_plan
 from tests.sim.worker_node import WorkerShape
 from tests.sim.world import SECOND
@@ -36,6 +37,11 @@ class Lesson:
         shape = replace(plan.shape, **given.get("shape", {}))
         if "worker" in given:
             shape = replace(shape, worker=WorkerShape(**given["worker"]))
+        if "menu" in given or "load" in given:
+            # Told in full: what the seed would add is no part of it.
+            shape = replace(shape, recurring=None)
+        if "recurring" in given:
+            shape = replace(shape, recurring=RecurringShape(span=seconds * SECOND, **given["recurring"]))
         if "load" in given:
             shape = replace(shape, load=LoadShape(span=seconds * SECOND, **given["load"]))
         menu = Menu(**given["menu"]) if "menu" in given else plan.menu

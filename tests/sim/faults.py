@@ -9,11 +9,12 @@ from random import Random
 from tests.sim.kafka.settings import BrokerSettings
 from tests.sim.node import Node
 from tests.sim.process import Process
+from tests.sim.projector_node import ProjectorNode
 from tests.sim.scheduler_node import SchedulerNode
 from tests.sim.site import Site
 from tests.sim.world import FOR_EVER, SECOND, Event
 
-__all__ = ["Chaos", "Menu", "draw_menu"]
+__all__ = ["Chaos", "Menu", "draw_leaps", "draw_menu", "draw_projector_faults"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +37,8 @@ class Menu:
     outages: float = 0.0
     """The whole cluster is away."""
     clock_steps: float = 0.0
+    clock_leaps: float = 0.0
+    """A clock goes ahead by a day or an hour, or back by an hour, and is set right after a while."""
     lost_disks: float = 0.0
     """Chance, per death of a scheduler, that its disk is gone."""
     compactions: float = 0.0
@@ -43,6 +46,8 @@ class Menu:
     """Chance, per request of a producer, that a copy of it stays in the network."""
     slow_markers: float = 0.0
     tails: float = 0.0
+    projector_faults: float = 0.0
+    """Kills, pauses and cuts of the projector together."""
     twice: float = 0.0
     """Chance, per heartbeat, that it is written twice."""
 
@@ -85,6 +90,20 @@ def draw_menu(rng: Random, *, appetite: float = 0.4) -> Menu:
     return Menu(**chosen)
 
 
+def draw_projector_faults(rng: Random) -> float:
+    """How often the projector is hit, in a menu of the seed's own."""
+    return math.exp(rng.uniform(math.log(0.05), math.log(1))) if rng.random() < 0.7 else 0.0
+
+
+def draw_leaps(rng: Random) -> float:
+    """How often clocks are far off, in a menu of the seed's own."""
+    return math.exp(rng.uniform(math.log(0.02), math.log(0.3))) if rng.random() < 0.4 else 0.0
+
+
+_OFF_MS = 10_000
+_LEAPS_MS = (86_400_000, 3_600_000, -3_600_000)
+
+
 class Chaos:
     """Lets the faults of a menu happen on a site, until `stop`."""
 
@@ -102,6 +121,7 @@ class Chaos:
         for node in site.nodes:
             node.on_gone = partial(self._again, node)
             self._regular(menu.clock_steps, partial(self._step_clock, node))
+            self._regular(menu.clock_leaps, partial(self._leap, node))
         for scheduler in site.schedulers:
             scheduler.late = self._late
             scheduler.on_born.append(self._watch)
@@ -115,6 +135,10 @@ class Chaos:
             self._regular(menu.worker_pauses, partial(self._pause, worker))
             self._regular(menu.worker_cuts, partial(self._cut, worker))
             self._regular(menu.drains, worker.stop)
+        if site.projector is not None:
+            for fault in (self._kill, self._pause, self._cut):
+                self._regular(menu.projector_faults / 3, partial(fault, site.projector))
+            site.projector.on_born.append(partial(self._watch_view, site.projector))
         self._regular(menu.evictions, self._evict)
         self._regular(menu.outages, self._outage)
         self._regular(menu.compactions, self._compact)
@@ -127,6 +151,8 @@ class Chaos:
         self._site.settings.slow_marker_chance = self._site.settings.tail_chance = 0.0
         for worker in self._site.workers:
             worker.duplicates = 0.0
+        for node in self._site.nodes:
+            self._set_right(node)
 
     def abandon(self, survivors: Collection[Node]) -> None:
         """The other machines stay as they are found or worse: dead, stopped or cut off, for ever."""
@@ -198,6 +224,17 @@ class Chaos:
 
         process.on_point = at
 
+    def _watch_view(self, projector: ProjectorNode, process: Process) -> None:
+        """Now and then it dies between two statements of one transaction of its database."""
+
+        def at(name: str) -> None:
+            if self._is_on and name == "statement" and self._rng.random() < self.menu.projector_faults / 500:
+                self.injected += 1
+                self._world.saw("projector killed in the middle of a transaction")
+                process.die()
+
+        process.on_point = at
+
     def _countdown(self, chance: float) -> int:
         if chance <= 0:
             return -1
@@ -233,9 +270,20 @@ class Chaos:
 
     def _step_clock(self, node: Node) -> None:
         # A clock is off by ten seconds at most: set further, it is set right.
-        wanted = self._rng.randrange(-10_000, 10_000)
+        wanted = self._rng.randrange(-_OFF_MS, _OFF_MS)
         node.step_clock(wanted - node.clock_step_ms)
         self._site.oracle.clock_ahead_ms = max(self._site.oracle.clock_ahead_ms, wanted)
+
+    def _leap(self, node: Node) -> None:
+        by_ms = self._rng.choice(_LEAPS_MS)
+        self._world.saw(f"clock {'ahead' if by_ms > 0 else 'behind'} by {abs(by_ms) // 3_600_000} h")
+        node.step_clock(by_ms - node.clock_step_ms)
+        self._site.oracle.clock_ahead_ms = max(self._site.oracle.clock_ahead_ms, by_ms)
+        self._world.after(self._duration() * 2, lambda: self._set_right(node))
+
+    def _set_right(self, node: Node) -> None:
+        if abs(node.clock_step_ms) > _OFF_MS:
+            node.step_clock(-node.clock_step_ms)
 
     def _evict(self) -> None:
         topology = self._site.topology

@@ -8,7 +8,7 @@ from mainspring.topics import Topology, partition_for
 from tests.sim.jobs import KNOWN, LATER, UNKNOWN, Behaviour
 from tests.sim.kafka import Link, SimBroker
 from tests.sim.process import Process
-from tests.sim.world import EPOCH_MS, SECOND, World
+from tests.sim.world import SECOND, World
 
 __all__ = ["Load", "LoadShape"]
 
@@ -74,7 +74,7 @@ class Load:
     @property
     def last_due_ms(self) -> int:
         """The latest time that was asked for."""
-        asked = [EPOCH_MS]
+        asked = [self.world.epoch_ms]
         for each in self.sent:
             if isinstance(each.command, SubmitJob):
                 asked.append(each.command.spec.run_at_ms or 0)
@@ -94,7 +94,7 @@ class Load:
             world.at(at, self._spoil)
 
     def _spec(self, job_id: str, rng: Random, instant: int) -> JobSpec:
-        shape = self.shape
+        shape, epoch_ms = self.shape, self.world.epoch_ms
         kind = rng.random()
         ms = (
             round(10 ** rng.uniform(1, 3.7))
@@ -111,53 +111,53 @@ class Load:
             priority=rng.choice(list(Priority)),
             tenant=rng.choice(["", "", "a", "b"]),
             payload=behaviour.payload(),
-            run_at_ms=EPOCH_MS + instant // 1000 if when < 0.2 else None,
+            run_at_ms=epoch_ms + instant // 1000 if when < 0.2 else None,
             delay_ms=rng.randrange(20_000) if 0.2 <= when < 0.4 else None,
             timeout_ms=rng.randrange(200, 5_000) if rng.random() < 0.15 else None,
             max_retries=rng.randrange(3),
             retry_base_delay_ms=rng.randrange(100, 2_000),
             retry_max_delay_ms=5_000,
             max_lost=rng.choice([3, 3, 3, 0]),
-            start_deadline_ms=EPOCH_MS + (instant + 30 * SECOND) // 1000 if rng.random() < 0.05 else None,
+            start_deadline_ms=epoch_ms + (instant + 30 * SECOND) // 1000 if rng.random() < 0.05 else None,
         )
 
     def _submit(self, spec: JobSpec) -> None:
         again = self.world.rng.random() < self.shape.again
-        self._send(
-            SubmitJob(command_id=self._command_id(), actor="user", requested_at_ms=self._now_ms(), spec=spec),
+        self.send(
+            SubmitJob(command_id=self.command_id(), actor="user", requested_at_ms=self.now_ms(), spec=spec),
             spec.job_id,
             again=again,
         )
         if again and self.world.rng.random() < 0.3:
             # Another command for the same id: refused as a duplicate.
-            self._send(
-                SubmitJob(command_id=self._command_id(), actor="user", requested_at_ms=self._now_ms(), spec=spec),
+            self.send(
+                SubmitJob(command_id=self.command_id(), actor="user", requested_at_ms=self.now_ms(), spec=spec),
                 spec.job_id,
             )
 
     def _cancel(self, job_id: str) -> None:
-        command = CancelJob(job_id=job_id, command_id=self._command_id(), actor="user", requested_at_ms=self._now_ms())
-        self._send(command, job_id, again=self.world.rng.random() < self.shape.again)
+        command = CancelJob(job_id=job_id, command_id=self.command_id(), actor="user", requested_at_ms=self.now_ms())
+        self.send(command, job_id, again=self.world.rng.random() < self.shape.again)
 
     def _reschedule(self, job_id: str) -> None:
         command = RescheduleJob(
             job_id=job_id,
-            command_id=self._command_id(),
+            command_id=self.command_id(),
             actor="user",
-            requested_at_ms=self._now_ms(),
-            run_at_ms=self._now_ms() + self.world.rng.randrange(30_000),
+            requested_at_ms=self.now_ms(),
+            run_at_ms=self.now_ms() + self.world.rng.randrange(30_000),
         )
-        self._send(command, job_id, again=self.world.rng.random() < self.shape.again)
+        self.send(command, job_id, again=self.world.rng.random() < self.shape.again)
 
     def _retry(self, job_id: str) -> None:
         command = RetryJob(
             job_id=job_id,
-            command_id=self._command_id(),
+            command_id=self.command_id(),
             actor="user",
-            requested_at_ms=self._now_ms(),
+            requested_at_ms=self.now_ms(),
             new_job_id=f"{job_id}-again",
         )
-        self._send(command, job_id, again=self.world.rng.random() < self.shape.again)
+        self.send(command, job_id, again=self.world.rng.random() < self.shape.again)
 
     def _spoil(self) -> None:
         """A record that nobody can read, or one on the wrong partition, or with a wrong key."""
@@ -175,7 +175,7 @@ class Load:
             self._link.call(write)
             return
         spec = self._spec(f"astray-{self._count}", rng, 0)
-        command = SubmitJob(command_id=self._command_id(), actor="user", requested_at_ms=self._now_ms(), spec=spec)
+        command = SubmitJob(command_id=self.command_id(), actor="user", requested_at_ms=self.now_ms(), spec=spec)
         key = spec.job_id.encode()
         home = partition_for(key, self.topology.commands.partitions)
         if kind == 1:
@@ -183,8 +183,9 @@ class Load:
         else:
             self._write(command, b"another key", home)
 
-    def _send(self, command: Command, job_id: str, *, again: bool = False) -> None:
-        key = job_id.encode()
+    def send(self, command: Command, key_text: str, *, again: bool = False) -> None:
+        """Sends a command about a job or a schedule; `again`: once more, a little later."""
+        key = key_text.encode()
         home = partition_for(key, self.topology.commands.partitions)
         self._write(command, key, home)
         if again:
@@ -202,9 +203,11 @@ class Load:
 
         self._link.call(write)
 
-    def _command_id(self) -> str:
+    def command_id(self) -> str:
+        """The id of the next command."""
         self._count += 1
         return f"command-{self._count}"
 
-    def _now_ms(self) -> int:
-        return EPOCH_MS + self.world.now // 1000
+    def now_ms(self) -> int:
+        """The time, as users know it."""
+        return self.world.true_ms

@@ -90,7 +90,8 @@ class JobModel:
         self.status = "PENDING"
         self.due_at_ms = event.due_at_ms
         self.delay_ms = event.due_at_ms - event.decided_at_ms
-        if self.delay_ms and event.spec.run_at_ms is not None:
+        # What a schedule has fired waits for nothing but another machine's clock.
+        if self.delay_ms and event.spec.run_at_ms is not None and event.spec.schedule_id is None:
             self.delay_ms = None
         self.max_retries, self.max_lost = event.spec.max_retries, event.spec.max_lost
 

@@ -3,8 +3,8 @@
 The product has no switch for any of them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mainspring.processors.core import PartitionCore
@@ -24,40 +24,13 @@ from tests.sim.kafka.membership import GroupToken
 from tests.sim.kafka.ports import SimAdmin, SimInputs
 from tests.sim.kafka.producer import SimOutput
 from tests.sim.load import LoadShape
+from tests.sim.mutant import SECONDS, Mutant, Patch
 from tests.sim.process import SimClock
-from tests.sim.run import Plan, draw_plan
+from tests.sim.schedule_mutants import SCHEDULE_MUTANTS
 from tests.sim.worker_node import WorkerShape
 from tests.sim.world import SECOND
 
-__all__ = ["MUTANTS", "Mutant"]
-
-Patch = Callable[[Any, str, Any], None]
-
-_SECONDS = 200
-"""Of faults, for each."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """One fault.
-
-    `caught_by`: the invariant that breaks. It shows within so many `tries` of seeds from 1 on, under the faults of
-    `menu` (None: those that the seed draws) and on a site that differs from the seed's in `shape`. One seed would not
-    do: every change of the product sends each seed another way.
-    """
-
-    name: str
-    apply: Callable[[Patch], None]
-    caught_by: str
-    menu: Menu | None = None
-    shape: Mapping[str, Any] = field(default_factory=dict)
-    tries: int = 30
-
-    def plan(self, seed: int) -> Plan:
-        """What may show the fault."""
-        drawn = draw_plan(seed, _SECONDS)
-        shape = replace(drawn.shape, **self.shape)
-        return replace(drawn, menu=self.menu or drawn.menu, shape=shape, leaves_one=False)
+__all__ = ["MUTANTS"]
 
 
 def _offsets_outside(patch: Patch) -> None:
@@ -290,15 +263,15 @@ _CROWD = {"schedulers": 3, "partitions": 4}
 _FOLLOWED = {"on_disk": True, "standby": True, "schedulers": 3, "partitions": 4, "history_max_count": 8}
 _BLIND = {"transaction_timeout_ms": 60_000, "session_timeout_ms": 3_000, "schedulers": 3, "partitions": 2}
 _LASTING = {"patience_ms": 1_000, "session_timeout_ms": 30_000}
-_ASTRAY = {"load": LoadShape(jobs=100, span=_SECONDS * SECOND, retry=0.5, poison=0.3)}
-_LONG = {"workers": 3, "load": LoadShape(jobs=60, span=_SECONDS * SECOND, long=0.5, long_ms=12_000)}
+_ASTRAY = {"load": LoadShape(jobs=100, span=SECONDS * SECOND, retry=0.5, poison=0.3)}
+_LONG = {"workers": 3, "load": LoadShape(jobs=60, span=SECONDS * SECOND, long=0.5, long_ms=12_000)}
 _BUSY = {
     "schedulers": 1,
     "workers": 3,
     "max_batch": 1,
     "session_timeout_ms": 60_000,
     "worker": WorkerShape(slots=8, lease_ms=6_000, heartbeat_ms=1_800),
-    "load": LoadShape(jobs=150, span=_SECONDS * SECOND, bursts=8, long_ms=9_000, long=0.5),
+    "load": LoadShape(jobs=150, span=SECONDS * SECOND, bursts=8, long_ms=9_000, long=0.5),
 }
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -326,13 +299,15 @@ MUTANTS: tuple[Mutant, ...] = (
         "never twice at once",
         Menu(pauses=4),
         _BUSY,
+        60,
     ),
     Mutant("retries are not counted", _retries_forgotten, "all ends"),
-    Mutant("a worker starts what was not confirmed", _started_unconfirmed, "runs what was confirmed, once"),
-    Mutant("a worker sends no heartbeats", _no_heartbeats, "never twice at once"),
+    Mutant("a worker starts what was not confirmed", _started_unconfirmed, "runs only what it holds"),
+    Mutant("a worker sends no heartbeats", _no_heartbeats, "all ends"),
     Mutant("an event is forgotten", _event_forgotten, "revision contiguous"),
     Mutant(
         "a takeover stops at the first disagreement", _stops_at_once, "BrokenPromiseError", _NAPS_IN_REBALANCES, _CROWD
     ),
     Mutant("a heartbeat after silence revives a lease", _lease_revived, "runs only what it holds", _HELD_UP),
+    *SCHEDULE_MUTANTS,
 )

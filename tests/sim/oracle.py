@@ -5,6 +5,7 @@ from typing import Any
 
 from mainspring.processors.engine.ports import Place
 from mainspring.schemas import (
+    SCHEDULE_EVENT_TYPES,
     AttemptSucceeded,
     CauseSource,
     Codec,
@@ -19,7 +20,8 @@ from mainspring.topics import Topology
 from tests.sim.executor import Run
 from tests.sim.kafka import COMMITTED, PartitionLog, SimBroker
 from tests.sim.model import JobModel
-from tests.sim.world import EPOCH_MS, Violation, World
+from tests.sim.schedule_book import ScheduleBook
+from tests.sim.world import Violation, World
 
 __all__ = ["Oracle"]
 
@@ -29,8 +31,12 @@ _POSITION = b"!position"
 class Oracle:
     """Reads as any reader of committed records would, and knows what it has read."""
 
-    def __init__(self, world: World, broker: SimBroker, topology: Topology, codec: Codec) -> None:
+    def __init__(
+        self, world: World, broker: SimBroker, topology: Topology, codec: Codec, *, forgets: bool = True
+    ) -> None:
+        """`forgets`: whether the history limit takes finished jobs out of the tables."""
         self.jobs: dict[str, JobModel] = {}
+        self.schedules = ScheduleBook(world)
         self.events = 0
         self.verdicts: dict[tuple[CauseSource, int, int], list[Any]] = defaultdict(list)
         """By the place of an input, what was decided on it."""
@@ -45,6 +51,7 @@ class Oracle:
         self._broker = broker
         self._topology = topology
         self._codec = codec
+        self._forgets = forgets
         self._read: dict[int, int] = {}
         self._sources = {
             CauseSource.COMMANDS: topology.commands.name,
@@ -65,7 +72,8 @@ class Oracle:
         for record in records:
             event: Any = self._codec.decode(record.value() or b"")
             self.events += 1
-            self._world.note("event", number, record.at, type(event).__name__, event.job_id, event.revision)
+            about = event.schedule_id if type(event) in SCHEDULE_EVENT_TYPES else event.job_id
+            self._world.note("event", number, record.at, type(event).__name__, about, event.revision)
             self._see(event, number)
 
     def _see(self, event: Any, number: int) -> None:
@@ -73,6 +81,10 @@ class Oracle:
         cause = event.cause
         if cause.source is not CauseSource.TIMER:
             self._see_cause(event, number)
+        if type(event) in SCHEDULE_EVENT_TYPES:
+            self.schedules.see(event)
+            return
+        self.schedules.see_job(event)
         if isinstance(event, CommandRejected):
             self._world.saw(f"command rejected: {event.reject_code}")
             return
@@ -82,10 +94,16 @@ class Oracle:
         job = self.jobs.get(event.job_id)
         if job is None or (isinstance(event, JobSubmitted) and job.is_over):
             # A job that was forgotten by the history limit frees its id.
+            if job is not None and not self._forgets:
+                raise Violation("one fire, one job", f"{event.job_id} was submitted again; {' '.join(job.history)}")
             job = self.jobs[event.job_id] = JobModel(event.job_id, submitted=self._world.now)
         token = job.token
         job.see(event)
-        self._world.saw(f"{type(event).__name__} {getattr(event, 'reason', '')}".strip())
+        reason = getattr(event, "reason", "")
+        if "@" in reason or isinstance(event, JobSubmitted):
+            # It names an instance, or a version.
+            reason = getattr(event, "cancel_code", "")
+        self._world.saw(f"{type(event).__name__} {reason}".strip())
         if isinstance(event, JobStarted):
             self._see_start(event)
         elif isinstance(event, JobCompleted):
@@ -101,16 +119,18 @@ class Oracle:
     def _see_cause(self, event: Any, number: int) -> None:
         cause = event.cause
         if cause.partition != number:
-            raise Violation("caused", f"{type(event).__name__} of {event.job_id} on {number} has its cause elsewhere")
+            raise Violation("caused", f"{type(event).__name__} on {number} has its cause elsewhere")
         decided = self.verdicts[cause.source, cause.partition, cause.offset]
         decided.append(event)
-        if len(decided) > 1:
-            both = ", ".join(f"{type(each).__name__} of {each.job_id}" for each in decided)
+        # What a schedule decides on one input may be several events, of one transaction.
+        if len(decided) > 1 and not (
+            event.txn.id == decided[0].txn.id and {type(event), type(decided[0])} <= SCHEDULE_EVENT_TYPES
+        ):
+            both = ", ".join(f"{type(each).__name__}#{each.revision}" for each in decided)
             raise Violation("one verdict per input", f"{cause.source.name}[{number}]@{cause.offset}: {both}")
 
     def _see_start(self, event: JobStarted) -> None:
-        true_ms = EPOCH_MS + self._world.now // 1000
-        early = event.due_at_ms - true_ms
+        early = event.due_at_ms - self._world.true_ms
         if early > self.clock_ahead_ms:
             raise Violation("never early", f"{event.job_id} started {early} ms before its time")
         self.started_at[event.job_id, event.attempt] = self._world.now

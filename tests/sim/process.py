@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from greenlet import getcurrent, greenlet
 
-from tests.sim.world import EPOCH_MS, Future, World
+from tests.sim.world import Future, World
 
 __all__ = ["Killed", "Process", "SimClock", "SimRandomness"]
 
@@ -27,7 +27,7 @@ class SimClock:
         self._origin_ms = process.world.rng.randrange(1, 1 << 40)
 
     def wall_ms(self) -> int:
-        return EPOCH_MS + self._world.now // 1000 + self.step_ms
+        return self._world.epoch_ms + self._world.now // 1000 + self.step_ms
 
     def mono_ms(self) -> int:
         return self._origin_ms + self._world.now // 1000

@@ -66,6 +66,34 @@ RARE: Final = (
     "report refused: UNKNOWN_JOB",
     # Waits that a wall clock which was set back would have stretched.
     "JobRescheduled the wall clock was set back; a delay goes on",
+    # Schedules: each outcome and policy, and what is done to them.
+    *(f"OccurrenceFired {origin}" for origin in ("PLANNED", "BACKFILL", "TRIGGER")),
+    *(f"OccurrencesSkipped {outcome}" for outcome in ("OVERLAP", "COALESCED", "MISSED", "PAUSED")),
+    *(
+        f"fired under {policy}"
+        for policy in ("SKIP", "BUFFER_ONE", "BUFFER_ALL", "CANCEL_OTHER", "REPLACE_OTHER", "ALLOW_ALL")
+    ),
+    "InstancesStopped CANCELLED",
+    "InstancesStopped REPLACED",
+    "worker of an instance died",
+    "SchedulePaused REQUESTED",
+    "SchedulePaused INSTANCE_FAILED",
+    "ScheduleCompleted END",
+    "ScheduleCompleted MAX_RUNS",
+    "ScheduleDeleted",
+    "ScheduleRewound",
+    "fired at the end of a gap",
+    "fired at the second pass of an hour",
+    *(f"clock {leap}" for leap in ("ahead by 24 h", "ahead by 1 h", "behind by 1 h")),
+    *(
+        f"schedule command rejected: {code}"
+        for code in ("ALREADY_PAUSED", "NOT_PAUSED", "NOTHING_PLANNED", "UNKNOWN_SCHEDULE", "VERSION_CONFLICT")
+    ),
+    # The projector, and its database.
+    "projector killed in the middle of a transaction",
+    "killed projector",
+    "paused projector",
+    "cut off projector",
     # Ends that few jobs come to.
     "JobRetryScheduled LOST",
     "JobRetryScheduled RELEASED",

@@ -18,12 +18,14 @@ from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
-from tests.sim.faults import Chaos, Menu, draw_menu
+from mainspring.schemas import SubmitJob
+from tests.sim.faults import Chaos, Menu, draw_leaps, draw_menu, draw_projector_faults
 from tests.sim.kafka import COMMITTED, PartitionLog
 from tests.sim.load import LoadShape
 from tests.sim.node import Node
 from tests.sim.quiet import quiet
 from tests.sim.rare import missing
+from tests.sim.recurring import FOLD_MS, GAP_MS, RecurringShape
 from tests.sim.site import Site, SiteShape
 from tests.sim.verdict import check_end
 from tests.sim.worker_node import WorkerShape
@@ -39,6 +41,12 @@ A pause of a minute, an offer that is renewed after one, leases, retries, and th
 PER_JOB = 15 * SECOND
 """...and for each job that has piled up, what it may cost a slot."""
 
+
+_BEFORE_CHANGE_MS = 1_200_000
+"""Where the clocks of a site's zone change, they do so within the run."""
+
+_PROJECTED = 0.4
+"""Share of the seeds with schedules that have a projector, which costs as much as a scheduler."""
 
 LEAVES_ONE = 0.3
 """Share of the seeds after whose faults only one machine of each role is left."""
@@ -138,13 +146,27 @@ def draw_plan(seed: int, duration_s: int) -> Plan:
     menu = draw_menu(rng)
     leaves_one = rng.random() < LEAVES_ONE
     shape = replace(shape, standby=shape.on_disk and rng.random() < STANDBY)
+    if seed % 2 == 0:
+        shape, menu = _with_schedules(seed, shape, menu)
     return Plan(seed=seed, duration=duration, menu=menu, shape=shape, leaves_one=leaves_one)
+
+
+def _with_schedules(seed: int, shape: SiteShape, menu: Menu) -> tuple[SiteShape, Menu]:
+    """The same site with schedules, by a day on which its clocks change, or none."""
+    rng = Random(f"schedules {seed}")
+    recurring = RecurringShape(schedules=rng.randrange(1, 5), span=shape.load.span)
+    load = replace(shape.load, jobs=shape.load.jobs // 2)
+    leaps = draw_leaps(rng)
+    epoch_ms = rng.choice([EPOCH_MS, GAP_MS - _BEFORE_CHANGE_MS, FOLD_MS - _BEFORE_CHANGE_MS])
+    has_projector = rng.random() < _PROJECTED
+    shape = replace(shape, recurring=recurring, load=load, epoch_ms=epoch_ms, has_projector=has_projector)
+    return shape, replace(menu, clock_leaps=leaps, projector_faults=draw_projector_faults(rng))
 
 
 def run_plan(plan: Plan, *, audit: bool = True, verbose: bool = False) -> Outcome:
     """Runs one plan."""
     began = time.process_time()
-    world = World(plan.seed)
+    world = World(plan.seed, epoch_ms=plan.shape.epoch_ms)
     if verbose:
         world.verbose = print
     site = Site(world, plan.shape)
@@ -159,6 +181,7 @@ def run_plan(plan: Plan, *, audit: bool = True, verbose: bool = False) -> Outcom
             chaos.stop()
             well = site.survivors() if plan.leaves_one else site.nodes
             chaos.abandon(well)
+            site.be_quiet()
             settled_s = _settle(site, plan.slots)
             _rest(site, well)
             check_end(site, audit=audit)
@@ -206,14 +229,15 @@ def run_seed(seed: int, duration_s: int, *, audit: bool = True, verbose: bool = 
 def _settle(site: Site, slots: int) -> float:
     """After the last fault: everything that is due ends. Returns the seconds that took. Raises Violation."""
     world, healed = site.world, site.world.now
-    last_due = (site.load.last_due_ms - EPOCH_MS) * 1000
-    backlog = len(site.load.sent) - sum(job.is_over for job in site.oracle.jobs.values())
-    deadline = max(world.now, last_due) + SETTLE + backlog * PER_JOB // slots
+    last_due = (site.last_due_ms - world.epoch_ms) * 1000
+    world.run(max(world.now, last_due))
+    deadline = world.now + SETTLE + _backlog(site) * PER_JOB // slots
     while True:
-        if world.now >= last_due and _is_settled(site):
+        if _is_settled(site):
             return (world.now - max(healed, last_due)) / SECOND
         if world.now >= deadline:
             open_jobs = [f"{job.job_id} {job.status}" for job in site.oracle.jobs.values() if not job.is_over]
+            open_jobs += site.oracle.schedules.unsettled()
             raise Violation(
                 "all ends",
                 f"{(world.now - healed) // SECOND} s after the last fault: {open_jobs[:5]} ({len(open_jobs)})",
@@ -221,8 +245,18 @@ def _settle(site: Site, slots: int) -> float:
         world.run(world.now + SECOND)
 
 
+def _backlog(site: Site) -> int:
+    """Jobs that have not ended, and submits that may become some."""
+    jobs = site.oracle.jobs
+    return sum(not job.is_over for job in jobs.values()) + sum(
+        isinstance(each.command, SubmitJob) and each.command.spec.job_id not in jobs for each in site.load.sent
+    )
+
+
 def _is_settled(site: Site) -> bool:
-    if any(not job.is_over for job in site.oracle.jobs.values()):
+    if any(not job.is_over for job in site.oracle.jobs.values()) or site.oracle.schedules.unsettled():
+        return False
+    if site.projector is not None and not site.projector.is_level():
         return False
     for number in range(site.topology.partitions):
         row = site.oracle.position(number)
@@ -255,6 +289,8 @@ def _let_go(site: Site) -> None:
         node.on_gone = None
         if node.process is not None:
             node.process.kill()
+    if site.projector is not None:
+        site.projector.clear()
 
 
 def numbers(text: str) -> Iterator[int]:
@@ -271,6 +307,14 @@ def _run_one(seed: int, duration_s: int, *, audit: bool, verbose: bool) -> Outco
         return outcome
     report = f"{outcome.report()}\n  menu: {draw_plan(seed, duration_s).menu}"
     return replace(outcome, violation=None, error=AssertionError(report))
+
+
+def _warm_up() -> None:
+    """A short run of everything there is, so that what is loaded at first use is not loaded in each process anew."""
+    plan = draw_plan(2, 20)
+    run_plan(replace(plan, shape=replace(plan.shape, has_projector=True)))
+    gc.collect()
+    gc.freeze()
 
 
 @dataclass(slots=True)
@@ -311,6 +355,7 @@ def run_many(seeds: Iterable[int], duration_s: int, *, jobs: int, audit: bool, v
     """Runs seeds in so many processes and tells of each."""
     tally = Tally()
     run = partial(_run_one, duration_s=duration_s, audit=audit, verbose=verbose)
+    _warm_up()
     # A process for each seed: what a run leaves is given back with it, where looking through it for cycles would take
     # another fifth of the time.
     with get_context("fork").Pool(jobs, initializer=gc.disable, maxtasksperchild=1) as pool:

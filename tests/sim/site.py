@@ -20,14 +20,17 @@ from tests.sim.load import Load, LoadShape
 from tests.sim.node import Node
 from tests.sim.oracle import Oracle
 from tests.sim.process import Process
+from tests.sim.projector_node import ProjectorNode
+from tests.sim.recurring import QUIET, Recurring, RecurringShape
 from tests.sim.scheduler_node import SchedulerNode
 from tests.sim.worker_node import WorkerNode, WorkerShape
-from tests.sim.world import FOR_EVER, SECOND, World
+from tests.sim.world import EPOCH_MS, FOR_EVER, SECOND, World
 
 __all__ = ["CODEC", "Site", "SiteShape"]
 
 CODEC = Codec.embedded()
 _MIDDLING = 20
+_HISTORY_FOR_EVER = 100_000
 _REGISTRIES = {True: registry(KNOWN, LATER), False: registry(KNOWN)}
 
 
@@ -44,9 +47,13 @@ class SiteShape:
     """Whether schedulers follow each other's partitions; only with their tables on disk."""
     worker: WorkerShape = field(default_factory=WorkerShape)
     load: LoadShape = field(default_factory=LoadShape)
+    recurring: RecurringShape | None = None
+    has_projector: bool = False
+    epoch_ms: int = EPOCH_MS
+    """What a right wall clock shows at the beginning."""
     deployed_at: int = 60 * SECOND
     """When workers begin to know the later name."""
-    history_max_count: int = 100_000
+    history_max_count: int = _HISTORY_FOR_EVER
     max_batch: int = 4_000
     commit_inputs_ms: int = 60_000
     patience_ms: int = 20_000
@@ -73,22 +80,43 @@ class Site:
         for topic in self.topology.all():
             self.broker.create_topic(topic.name, topic.partitions)
         self.ledger = Ledger()
-        self.oracle = Oracle(world, self.broker, self.topology, CODEC)
+        self.oracle = Oracle(
+            world, self.broker, self.topology, CODEC, forgets=shape.history_max_count < _HISTORY_FOR_EVER
+        )
         self.ledger.on_start.append(self.oracle.see_run)
         self.load = Load(world, self.broker, self.topology, CODEC, shape.load)
+        self.recurring = None if shape.recurring is None else Recurring(world, self.load, shape.recurring)
         self.schedulers = [self._scheduler(chr(ord("a") + number)) for number in range(shape.schedulers)]
         self.workers = [self._worker(f"worker-{number}") for number in range(shape.workers)]
-        self.nodes: list[Node] = [*self.schedulers, *self.workers]
+        self.projector = ProjectorNode(world, self.broker, self.topology, CODEC) if shape.has_projector else None
+        self.nodes: list[Node] = [*self.schedulers, *self.workers, *self._projectors]
 
     def survivors(self) -> list[Node]:
         """One machine of each role: no more than it takes."""
-        return [self.schedulers[-1], self.workers[-1]]
+        return [self.schedulers[-1], self.workers[-1], *self._projectors]
+
+    @property
+    def _projectors(self) -> list[Node]:
+        return [] if self.projector is None else [self.projector]
 
     def start(self) -> None:
         """Everything begins, in no particular order."""
         for node in self.nodes:
             self.world.after(self.world.rng.randrange(2 * SECOND), node.start)
         self.load.start()
+        if self.recurring is not None:
+            self.recurring.start()
+
+    @property
+    def last_due_ms(self) -> int:
+        """The latest time that was asked for."""
+        asked = self.load.last_due_ms
+        return asked if self.recurring is None else max(asked, self.recurring.last_due_ms)
+
+    def be_quiet(self) -> None:
+        """Nothing goes wrong any more: when what is away has come back, every schedule is served in time."""
+        self.oracle.schedules.be_quiet(self.world.true_ms + QUIET * 2 // 3 // 1000)
+        self.world.after(QUIET * 5 // 6, self.oracle.schedules.check_present)
 
     def _scheduler(self, slot: str) -> SchedulerNode:
         shape, rng = self.shape, self.world.rng

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.sim.mutants import MUTANTS, Mutant
+from tests.sim.mutant import Mutant
+from tests.sim.mutants import MUTANTS
 from tests.sim.run import run_plan
 
 ROOT = Path(__file__).parents[2]

@@ -2,6 +2,8 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +19,8 @@ from mainspring.processors.core.index.entries import (
     is_in_flight,
 )
 from mainspring.processors.core.index.lanes import LANE_PREFIX
-from mainspring.schemas import CauseSource, DeadLetter, JobStarted, JobState
+from mainspring.processors.projector.view import View
+from mainspring.schemas import CauseSource, DeadLetter, JobStarted, JobState, ScheduleState
 from mainspring.topics import Topic, Topology
 from tests.sim.executor import Run
 from tests.sim.kafka import COMMITTED, PartitionLog, Record, SimBroker
@@ -71,10 +74,19 @@ def check_end(site: Site, *, audit: bool) -> None:
     _check_poison(site)
     _check_tables(site)
     _check_runs(site)
+    site.oracle.schedules.check_end()
+    log = SimLog(site.broker, site.topology)
+    if site.projector is not None:
+        site.projector.check(log)
     if audit:
-        report = verify(SimLog(site.broker, site.topology), CODEC, tolerance_ms=0)
+        with _view(site) as view:
+            report = verify(log, CODEC, view=view, tolerance_ms=0)
         if not report.ok:
             raise Violation("log verify", "; ".join(map(str, report.findings)))
+
+
+def _view(site: Site) -> AbstractContextManager[View | None]:
+    return nullcontext() if site.projector is None else View(site.projector.url)
 
 
 def _check_transactions(site: Site) -> None:
@@ -131,13 +143,21 @@ def rows_of(log: PartitionLog, before: int) -> dict[bytes, bytes]:
     return rows
 
 
+@lru_cache(maxsize=100_000)
+def _decoded(value: bytes) -> Any:
+    """A row; the same bytes are on several disks, and in the changelog."""
+    return CODEC.decode(value)
+
+
 def _check_tables(site: Site) -> None:
     """The changelog is the fold of the events, and what is on a disk is the changelog up to its offset."""
     for log in site.broker.logs(site.topology.scheduler_changelog.name):
         for key, value in rows_of(log, log.end).items():
-            row: Any = CODEC.decode(value)
+            row: Any = _decoded(value)
             if isinstance(row, JobState):
                 _check_row(site, row)
+            elif isinstance(row, ScheduleState):
+                site.oracle.schedules.check_row(row)
             elif key[:1] == b"S" and row.job_id not in site.oracle.jobs:
                 raise Violation("table is the fold", f"a specification of {row.job_id}, of which no event tells")
         for node in site.schedulers:
@@ -157,7 +177,7 @@ def _check_disk(rules: Rules, where: str, found: Mapping[bytes, bytes], rows: Ma
     expected: dict[bytes, bytes] = {}
     flying: set[str] = set()
     for key, value in rows.items():
-        row: Any = CODEC.decode(value) if key[:1] == b"J" else None
+        row: Any = _decoded(value) if key[:1] == b"J" else None
         if isinstance(row, JobState):
             expected |= entries_of(row, orders.__getitem__)
             flying |= {row.job_id} if is_in_flight(row) else set()
@@ -183,6 +203,9 @@ def _check_every_job_has_its_row(site: Site) -> None:
     for log in site.broker.logs(site.topology.scheduler_changelog.name):
         rows |= rows_of(log, log.end).keys()
     if site.shape.history_max_count >= len(site.oracle.jobs):
+        for schedule_id in site.oracle.schedules.present:
+            if b"R" + schedule_id.encode() not in rows or b"D" + schedule_id.encode() not in rows:
+                raise Violation("table is the fold", f"schedule {schedule_id} has no row")
         for job_id in site.oracle.jobs:
             if b"J" + job_id.encode() not in rows or b"S" + job_id.encode() not in rows:
                 raise Violation("table is the fold", f"{job_id} has no row")
@@ -209,21 +232,28 @@ def _check_runs(site: Site) -> None:
         by_job[run.job_id].append(run)
     for runs in by_job.values():
         for one, other in pairwise(runs):
-            _check_overlap(site, *sorted((one, other), key=lambda run: run.attempt))
+            if one.attempt != other.attempt:
+                _check_overlap(site, "never twice at once", *sorted((one, other), key=lambda run: run.attempt))
+    for job_ids in site.oracle.schedules.alone().values():
+        of_schedule = sorted((run for each in job_ids for run in by_job[each]), key=lambda run: run.start)
+        for one, other in pairwise(of_schedule):
+            if one.job_id != other.job_id:
+                _check_overlap(site, "overlap policy kept", one, other)
 
 
-def _check_overlap(site: Site, old: Run, new: Run) -> None:
-    """Two attempts of one job at once: only if the worker of the older was out of contact since it was confirmed."""
+def _check_overlap(site: Site, invariant: str, old: Run, new: Run) -> None:
+    """Two at once that must not be: only if the worker of the older was out of contact since that was confirmed."""
     now = site.world.now
     old_end, new_end = (now if run.end is None else run.end for run in (old, new))
-    if old.attempt == new.attempt or old.start >= new_end or new.start >= old_end:
+    if old.start >= new_end or new.start >= old_end:
         return
     confirmed = site.oracle.started_at[old.job_id, old.attempt]
     if not _was_away(site, old.process, min(confirmed, old.start), max(old.start, new.start)):
         raise Violation(
-            "never twice at once",
-            f"{old.job_id}: attempt {new.attempt} ran on {new.process} from {new.start / SECOND:.3f}, and attempt "
-            f"{old.attempt} on {old.process} from {old.start / SECOND:.3f} to {old_end / SECOND:.3f}, in contact",
+            invariant,
+            f"{new.job_id}: attempt {new.attempt} ran on {new.process} from {new.start / SECOND:.3f}, and attempt "
+            f"{old.attempt} of {old.job_id} on {old.process} from {old.start / SECOND:.3f} to "
+            f"{old_end / SECOND:.3f}, in contact",
         )
 
 

@@ -1,24 +1,24 @@
-"""A machine that runs a worker: the real book of offers, holdings, leases and reports in a loop of the simulation."""
+"""A machine that runs a worker: the real holdings, leases, outbox and heartbeat in a loop of the simulation."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from mainspring.processors.engine.ports import Mark, Place
 from mainspring.schemas import CancelAttempt, ClaimRefused, Codec, Priority, Signal, StartConfirmed, WorkOffered
 from mainspring.topics import Connection, Topology, partition_for
-from mainspring.workers import leases
-from mainspring.workers.attempt import Attempt, StopReason
+from mainspring.workers.attempt import StopReason
+from mainspring.workers.beat import Beater
 from mainspring.workers.config import WorkerConfig
 from mainspring.workers.holdings import Holdings
+from mainspring.workers.outbox import Outbox
 from mainspring.workers.registry import Registry
 from mainspring.workers.reports import Reporter
-from mainspring.workers.stall import FEED_S
 from tests.sim.executor import Ledger, SimExecutor
 from tests.sim.kafka import Link, SimBroker
-from tests.sim.kafka.errors import BrokerError
 from tests.sim.kafka.fetcher import Fetcher
 from tests.sim.kafka.membership import Membership
+from tests.sim.kafka.plain_producer import SimProducer
 from tests.sim.node import Node
 from tests.sim.process import Process
 from tests.sim.world import SECOND, Future, World
@@ -84,6 +84,7 @@ class WorkerNode(Node):
             slots=self._shape.slots,
             lease_ms=self._shape.lease_ms,
             heartbeat_ms=self._shape.heartbeat_ms,
+            stall_ms=0,
         )
         self._life = _Life(process, self._broker, config, self._registry(), self._ledger, self)
         self._life.run(self._shape.session_timeout_ms)
@@ -111,9 +112,15 @@ class _Life:
         self._reporter = Reporter(config.worker_id, f"{process.name}", process.clock.wall_ms)
         self._fetcher = Fetcher(process, broker)
         self._executor = SimExecutor(process, ledger, self._fetcher)
-        self._links: dict[Place, Link] = {}
         self._link = Link(process, broker)
-        self._sent = self._acknowledged = 0
+        self._outbox = Outbox(config.connection, lambda _: SimProducer(process, broker))
+        lease = config.lease_ms * 1000
+        self._beater = Beater(
+            config,
+            self._reporter,
+            lambda _: SimProducer(process, broker, in_order=False, expiry=lease, twice=lambda: node.duplicates),  # type: ignore[arg-type, return-value]  # what is used of a producer
+            self._now,
+        )
         self._unsettled: list[tuple[int, dict[Place, int]]] = []
         self._draining = False
         self._commit_at = 0
@@ -167,8 +174,9 @@ class _Life:
                     holdings.release_rest()
                     break
         self._world.saw("worker drained")
-        while self._acknowledged < self._sent:
+        while self._outbox.pending:
             self._process.sleep(50_000)
+            self._outbox.turn()
 
     def drain(self) -> None:
         """Takes nothing more."""
@@ -194,6 +202,8 @@ class _Life:
 
     def _turn(self) -> None:
         holdings = self._holdings
+        self._outbox.turn()
+        self._beater.turn()
         read = self._fetcher.read(_READ_MAX, self._wait())
         now = self._now()
         offers: list[WorkOffered] = []
@@ -212,12 +222,13 @@ class _Life:
             holdings.ended(ended, now)
         if offers:
             holdings.offered(offers, now)
-            self._unsettled.append((self._sent, positions))
+            self._unsettled.append((self._outbox.sent, positions))
         self._settle()
+        self._beater.turn()
         holdings.tick(now)
         if self._world.now >= self._beat_at:
             self._beat_at = self._world.now + self._config.heartbeat_ms * 1000
-            self._beat(now)
+            self._beater.beat(holdings.attempts.values(), now)
 
     def _wait(self) -> int:
         holdings, now = self._holdings, self._world.now
@@ -249,50 +260,7 @@ class _Life:
     def _send(self, role: str, record: Any) -> None:
         if role == "attempts":
             self._process.point("report")
-            key = record.job_id.encode()
-            self._sent += 1
-            answer = self._write(key, self._codec.encode(record), partition_for(key, self._attempts.partitions))
-            answer.then(self._written)
-
-    def _written(self, _done: Future[int]) -> None:
-        self._acknowledged += 1
-
-    def _write(self, key: bytes, value: bytes, partition: int) -> Future[int]:
-        place = (self._attempts.name, partition)
-        link = self._links.get(place)
-        if link is None:
-            link = self._links[place] = Link(self._process, self._broker)
-        return link.call(lambda: self._broker.log(place).append([(key, value)]))
-
-    def _beat(self, now: float) -> None:
-        def partition_of(job_id: str) -> int:
-            return partition_for(job_id.encode(), self._attempts.partitions)
-
-        beats = leases.beats(self._holdings.attempts.values(), young_s=FEED_S, now=now, partition_of=partition_of)
-        for partition, held in beats:
-            self._beat_one(partition, held, now)
-
-    def _beat_one(self, partition: int, held: Sequence[Attempt], now: float) -> None:
-        log = self._broker.log((self._attempts.name, partition))
-        row = (self._config.worker_id.encode(), self._codec.encode(self._reporter.heartbeat(held)))
-        expires = self._world.now + self._config.lease_ms * 1000
-        twice = self._world.rng.random() < self._node.duplicates
-
-        def append() -> int:
-            if self._world.now > expires:
-                raise BrokerError("_MSG_TIMED_OUT")
-            if twice:
-                self._world.saw("heartbeat written twice")
-            return log.append([row] * (1 + twice))
-
-        def delivered(done: Future[int]) -> None:
-            try:
-                done.result()
-            except BrokerError:
-                return
-            leases.renew(held, now, self._now(), self._config.lease_ms / 1000)
-
-        Link(self._process, self._broker).call(append).then(delivered)
+            self._outbox.send(self._attempts.name, record.job_id.encode(), self._codec.encode(record))
 
     def _settle(self) -> None:
         """Commits offers that were dealt with, once what was said about them has arrived."""
@@ -300,7 +268,8 @@ class _Life:
             return
         self._commit_at = self._world.now + _COMMIT_EVERY
         marks: dict[Place, Mark] = {}
-        while self._unsettled and self._unsettled[0][0] <= self._acknowledged:
+        acknowledged = self._outbox.sent - self._outbox.pending
+        while self._unsettled and self._unsettled[0][0] <= acknowledged:
             for place, offset in self._unsettled.pop(0)[1].items():
                 if place in self._fetcher.owned:
                     marks[place] = Mark(offset=offset)

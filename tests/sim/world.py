@@ -27,7 +27,7 @@ _STEPS_MAX = 3_000_000
 """A run that takes more events goes round in circles."""
 
 EPOCH_MS = 1_900_000_000_000
-"""What a right wall clock shows at the beginning."""
+"""What a right wall clock shows at the beginning, where nothing else is said."""
 
 Action = Callable[[], None]
 
@@ -66,8 +66,10 @@ class Chance(Random):
 class World:
     """The clock, the events to come, and chance."""
 
-    def __init__(self, seed: int, *, keep: int = 400) -> None:
+    def __init__(self, seed: int, *, keep: int = 400, epoch_ms: int = EPOCH_MS) -> None:
         self.seed = seed
+        self.epoch_ms = epoch_ms
+        """What a right wall clock shows at the beginning."""
         self.now = 0
         self.rng = Chance(seed)
         self.hub = getcurrent()
@@ -82,6 +84,11 @@ class World:
         self._digest = blake2b(digest_size=16)
         self._lines: deque[tuple[int, str, tuple[Any, ...]]] = deque(maxlen=keep)
         self._failure: BaseException | None = None
+
+    @property
+    def true_ms(self) -> int:
+        """What a right wall clock shows now, epoch milliseconds."""
+        return self.epoch_ms + self.now // 1000
 
     def at(self, time: int, action: Action) -> Event:
         """Lets something happen at a time."""

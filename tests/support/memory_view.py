@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from mainspring.log.source import LogSource
 from mainspring.processors.projector.config import Retention
 from mainspring.processors.projector.database import open_writer, parse_url, single_writer
 from mainspring.processors.projector.fold import fold_batch
@@ -19,12 +20,11 @@ from mainspring.schemas import (
     ReportRefused,
     ScheduleCommandRejected,
 )
-from tests.support.synthetic_log import MemoryLog
 
 _RECORDS_ONLY = (CommandRejected, ReportRefused, ScheduleCommandRejected)
 
 
-def placed_events(log: MemoryLog, codec: Codec, partition: int) -> list[Placed]:
+def placed_events(log: LogSource, codec: Codec, partition: int) -> list[Placed]:
     """The events of one partition."""
     topic = log.topology.events
     spans = log.spans([topic])
@@ -38,7 +38,7 @@ def placed_events(log: MemoryLog, codec: Codec, partition: int) -> list[Placed]:
     return found
 
 
-def project(log: MemoryLog, codec: Codec, url: str, *, upto: int | None = None) -> None:
+def project(log: LogSource, codec: Codec, url: str, *, upto: int | None = None) -> None:
     """Folds the log's events into a view, each partition to its end or to an offset."""
     engine = open_writer(parse_url(url))
     with single_writer(engine) as connection:
@@ -50,7 +50,7 @@ def project(log: MemoryLog, codec: Codec, url: str, *, upto: int | None = None) 
     engine.dispose()
 
 
-def write(store: ViewStore, log: MemoryLog, partition: int, events: Iterable[Placed]) -> None:
+def write(store: ViewStore, log: LogSource, partition: int, events: Iterable[Placed]) -> None:
     """Folds one batch."""
     batch = list(events)
     # A refusal may be about an id of any kind, which a database may not even be asked for.

@@ -339,6 +339,24 @@ def test_an_attempt_that_was_confirmed_late_runs_when_the_slot_comes_free_by_a_r
     assert set(desk.executor.begun) == {"a"}
 
 
+def test_an_attempt_that_was_confirmed_late_is_handed_back_when_a_slot_comes_free_after_its_lease() -> None:
+    # given an attempt that was confirmed in time, and waits for the slot that was given to another
+    desk = Desk(slots=1, lease_ms=10_000, answer_ms=2_000)
+    desk.offer("a")
+    desk.holdings.tick(now=2.0)
+    desk.offer("b", now=2.0)
+    desk.confirm("b", now=3.0)
+    desk.confirm("a", now=4.0)
+    assert list(desk.executor.begun) == ["b"]
+
+    # when the process stood still until its lease was over, and then hears first of the end of the other
+    desk.end("b", now=10.0)
+
+    # then
+    assert not desk.executor.begun
+    assert [r.job_id for r in desk.take(AttemptReleased)] == ["a"]
+
+
 def test_what_is_out_of_lease_is_stopped_once() -> None:
     desk = Desk()
     desk.offer("a", now=0.0)

@@ -24,6 +24,7 @@ from mainspring.schemas.schedule_events import (
     ScheduleUpdated,
 )
 from tests.core.schedule.site import ID, MINUTE, Site, definition, every
+from tests.support.fired import Fired
 
 STEPS = st.one_of(
     st.tuples(st.just("later"), st.sampled_from([0, 1_000, 59_000, MINUTE, 5 * MINUTE, 3_600_000])),
@@ -104,35 +105,10 @@ def _end_one(site: Site, end: Callable[[str], object]) -> None:
             return
 
 
-class Fired:
-    """What was fired, and what of it is passed over once the clock was set back: written down one by one.
-
-    Between times that a former version fired, the present one may be passed over as well.
-    """
-
-    def __init__(self) -> None:
-        self.version = 1
-        self._by_version: dict[int, set[int]] = {}
-        self._ahead: dict[int, set[int]] = {}
-
-    def add(self, event: OccurrenceFired) -> None:
-        self._by_version.setdefault(event.version, set()).add(event.nominal_ms)
-
-    def rewound(self, to_ms: int) -> None:
-        self._ahead = {version: set(times) for version, times in self._by_version.items() if max(times) > to_ms}
-
-    def open(self, timing: Timing, after_ms: int, until_ms: int) -> tuple[list[int], list[int]]:
-        """What is planned in (after, until] and surely open, and with it what may be."""
-        planned = timing.between(after_ms, until_ms, 10_000).occurrences if after_ms < until_ms else ()
-        times = [each.nominal_ms for each in planned if not self._was_fired(each.nominal_ms)]
-        return [each for each in times if not self._is_between(each)], times
-
-    def _was_fired(self, nominal_ms: int) -> bool:
-        return any(nominal_ms in times for times in self._ahead.values())
-
-    def _is_between(self, nominal_ms: int) -> bool:
-        former = [times for version, times in self._ahead.items() if version != self.version]
-        return any(min(times) < nominal_ms < max(times) for times in former)
+def _open_times(fired: Fired, timing: Timing, after_ms: int, until_ms: int) -> tuple[list[int], list[int]]:
+    """What is planned in (after, until] and surely open, and with it what may be."""
+    planned = timing.between(after_ms, until_ms, 10_000).occurrences if after_ms < until_ms else ()
+    return fired.open(each.nominal_ms for each in planned)
 
 
 def _assert_ledger(site: Site) -> None:
@@ -150,7 +126,7 @@ def _assert_ledger(site: Site) -> None:
         assert timing is not None
         if isinstance(event, OccurrenceFired):
             if event.origin == FireOrigin.PLANNED:
-                surely, maybe = fired.open(timing, cursor_ms, event.nominal_ms)
+                surely, maybe = _open_times(fired, timing, cursor_ms, event.nominal_ms)
                 assert set(surely) <= {event.nominal_ms} <= set(maybe)
                 one = timing.next_after(event.nominal_ms - 1)
                 assert one is not None
@@ -158,9 +134,9 @@ def _assert_ledger(site: Site) -> None:
                 assert event.fire_at_ms <= event.decided_at_ms
                 cursor_ms = event.nominal_ms
             if event.origin != FireOrigin.TRIGGER:
-                fired.add(event)
+                fired.add(event.version, event.nominal_ms)
         elif isinstance(event, OccurrencesSkipped):
-            surely, maybe = fired.open(timing, cursor_ms, event.last_ms)
+            surely, maybe = _open_times(fired, timing, cursor_ms, event.last_ms)
             assert len(surely) <= event.count <= len(maybe)
             assert {event.first_ms, event.last_ms} <= set(maybe)
             assert all(event.first_ms <= each <= event.last_ms for each in surely)
@@ -170,7 +146,7 @@ def _assert_ledger(site: Site) -> None:
             cursor_ms = event.to_ms
             fired.rewound(cursor_ms)
         elif isinstance(event, ScheduleResumed) or (isinstance(event, ScheduleUpdated) and event.plans_anew):
-            assert is_over or not fired.open(timing, cursor_ms, event.decided_at_ms)[0], "without an outcome"
+            assert is_over or not _open_times(fired, timing, cursor_ms, event.decided_at_ms)[0], "without an outcome"
             cursor_ms = max(cursor_ms, event.decided_at_ms)
         if isinstance(event, ScheduleUpdated):
             assert event.plans_anew or event.spec.timing == spec_timing

@@ -112,18 +112,14 @@ class PartitionLog:
     def read(self, offset: int, *, committed: bool, limit: int = 1 << 30) -> tuple[list[Record], int]:
         """Records from an offset on, as a reader sees them, and the offset to go on from."""
         bound = self.stable if committed else self.end
-        found: list[Record] = []
-        records = self.records
-        index = self.index(offset)
-        while index < len(records):
-            record = records[index]
-            if record.at >= bound:
-                break
-            if len(found) >= limit:
-                return found, record.at
-            if record.state != MARKER and not (committed and record.state == ABORTED):
-                found.append(record)
-            index += 1
+        there = self.records[self.index(offset) : self.index(bound)]
+        # Below the stable offset nothing is open.
+        if committed:
+            found = [record for record in there if record.state == COMMITTED]
+        else:
+            found = [record for record in there if record.state != MARKER]
+        if len(found) > limit:
+            return found[:limit], found[limit].at
         return found, max(offset, bound)
 
     def index(self, offset: int) -> int:

@@ -30,13 +30,20 @@ def beat_config(connection: Connection, lease_ms: int) -> dict[str, Any]:
 class Beater:
     """Renews the leases of what a worker holds, and learns from the broker which renewals have arrived."""
 
-    def __init__(self, config: WorkerConfig, reporter: Reporter) -> None:
+    def __init__(
+        self,
+        config: WorkerConfig,
+        reporter: Reporter,
+        make: Callable[[dict[str, Any]], Producer] = Producer,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._codec = config.codec
         self._topic = config.topology.attempts
         self._reporter = reporter
         self._key = reporter.worker_id.encode()
         options = beat_config(config.connection, config.lease_ms)
-        self._producer = Producer(options)
+        self._producer = make(options)
+        self._monotonic = monotonic
         self._guard = _guard(config, reporter, options) if config.stall_ms and StallGuard.works_here() else None
         self._lease_s = config.lease_ms / 1000
         self._watch_at = 0.0
@@ -89,11 +96,11 @@ class Beater:
             log.warning("a heartbeat could not be sent: %s", error)
 
     def _delivered(self, held: Sequence[Attempt], sent_at: float) -> Callable[[Any, Any], None]:
-        produced_at = time.monotonic()
+        produced_at = self._monotonic()
 
         def delivered(error: Any, message: Any) -> None:
             if error is None:
-                self.contact_at = time.monotonic()
+                self.contact_at = self._monotonic()
                 # As the client library's own thread saw it: this one may have been kept from looking.
                 latency_s = message.latency()
                 arrived_at = self.contact_at if latency_s is None else produced_at + latency_s

@@ -125,16 +125,13 @@ class Holdings:
                 continue
             del self.awaiting[start.job_id]
             if self.draining or not leases.may_start(attempt, self._lease_s, now):
-                self._unreserve(attempt)
-                del self.attempts[attempt.job_id]
-                self._past.over(attempt.job_id, attempt.number, attempt.context.due_at_ms, now)
-                self._release(attempt.job_id, attempt.number)
+                self._hand_back(attempt, now)
             elif attempt.has_slot:
                 ready.append(attempt)
             else:
                 self._late.append(attempt)
         self._run(ready)
-        self._run_late()
+        self._run_late(now)
 
     def refused(self, job_id: str, attempt_number: int, now: float) -> None:
         """A claim lost. One that was confirmed before keeps running: the refusal was of a repeated claim."""
@@ -190,9 +187,7 @@ class Holdings:
         for attempt in leases.lost(running, self._lease_s, now):
             log.warning("job %s: no contact for the length of a lease; the attempt is stopped", attempt.job_id)
             if attempt in self._late:
-                self._forget(attempt)
-                self._past.over(attempt.job_id, attempt.number, attempt.context.due_at_ms, now)
-                self._release(attempt.job_id, attempt.number)
+                self._hand_back(attempt, now)
             else:
                 self._executor.stop(attempt, StopReason.LEASE_AT_RISK)
         self._fill(now, free_slot=False)
@@ -226,7 +221,7 @@ class Holdings:
 
     def _fill(self, now: float, *, free_slot: bool) -> None:
         # However a slot has come free: by an end, or because a claim was refused or given up.
-        self._run_late()
+        self._run_late(now)
         free = self.free
         if free <= 0 or not len(self._book) or self.draining:
             return
@@ -252,8 +247,11 @@ class Holdings:
                 attempt.context.times_out_at_ms = self._reporter.now_ms() + attempt.timeout_ms
         self._executor.invoke(ready)
 
-    def _run_late(self) -> None:
+    def _run_late(self, now: float) -> None:
         """Confirmed after their slot was given away: they take the next ones, before any offer."""
+        for attempt in list(self._late) if self.free > 0 else ():
+            if not leases.may_start(attempt, self._lease_s, now):
+                self._hand_back(attempt, now)
         if self._late and (free := self.free) > 0:
             ready, self._late = self._late[:free], self._late[free:]
             self._run(ready)
@@ -272,6 +270,12 @@ class Holdings:
             self._forget(attempt)
             self._past.given_up(attempt.job_id, attempt.number, now)
             self._release(attempt.job_id, attempt.number)
+
+    def _hand_back(self, attempt: Attempt, now: float) -> None:
+        """What was confirmed and is not started."""
+        self._forget(attempt)
+        self._past.over(attempt.job_id, attempt.number, attempt.context.due_at_ms, now)
+        self._release(attempt.job_id, attempt.number)
 
     def _forget(self, attempt: Attempt) -> None:
         self._unreserve(attempt)

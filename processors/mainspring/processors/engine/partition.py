@@ -38,6 +38,8 @@ class Partition:
     reached: dict[Place, int] = field(default_factory=dict)
     """By input place, the end that was met when reading it last."""
     barrier: Barrier | None = None
+    ticked_at_ms: int = 0
+    """When its program was last told the time (monotonic)."""
     assigned_at_ms: int = 0
     """When the group gave it to this process (monotonic)."""
 

@@ -30,6 +30,9 @@ _log = get_logger(__name__)
 
 _REGISTRY_PAUSE_MS = 1_000
 
+_LOOK_EVERY_MS = 5_000
+"""A program is told the time at least this often: a wall clock that was set back brings nearer what it waits for."""
+
 _NOWHERE: frozenset[Place] = frozenset()
 
 Before = dict[int, dict[Place, int]]
@@ -179,7 +182,9 @@ class Processing:
             program = partition.program
             assert program is not None
             self._watch_barrier(partition, program, waiting, now)
-            if partition.number in touched or program.next_tick_in_ms(now) == 0:
+            is_long_ago = now.mono_ms - partition.ticked_at_ms >= _LOOK_EVERY_MS
+            if is_long_ago or partition.number in touched or program.next_tick_in_ms(now) == 0:
+                partition.ticked_at_ms = now.mono_ms
                 program.tick(now, Deadline(self._clock, share_ms).is_over)
 
     def _watch_barrier(

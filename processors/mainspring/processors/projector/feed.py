@@ -1,7 +1,7 @@
 """The Kafka side of the projector: `events`, read committed, every partition by hand, from where the view stands."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,12 +38,20 @@ def event_id(value: bytes | None) -> str:
 class Feed:
     """Reads `events` from the positions of a view and refuses to go on where the log does not continue there."""
 
-    def __init__(self, connection: Connection, topology: Topology, *, admin_timeout_s: float = 15.0) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        topology: Topology,
+        *,
+        admin_timeout_s: float = 15.0,
+        make_consumer: Callable[[dict[str, Any]], Consumer] = Consumer,
+        make_admin: Callable[[dict[str, Any]], AdminClient] = AdminClient,
+    ) -> None:
         self._timeout_s = admin_timeout_s
         self._topology = topology
         self._topic = topology.events.name
-        self._admin = AdminClient(connection.admin_config())
-        self._consumer = Consumer(
+        self._admin = make_admin(connection.admin_config())
+        self._consumer = make_consumer(
             connection.consumer_config(
                 **{
                     "group.id": topology.group("projector"),

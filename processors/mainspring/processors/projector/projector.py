@@ -10,6 +10,7 @@ from contextlib import closing
 
 import structlog
 from confluent_kafka import KafkaException
+from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from mainspring.processors.core.job.transitions import is_terminal
@@ -114,7 +115,7 @@ class Projector:
         )
 
     def _session(self, stop: threading.Event) -> None:
-        engine = open_writer(self._url)
+        engine = self._open_view()
         try:
             with (
                 single_writer(engine) as connection,
@@ -133,6 +134,9 @@ class Projector:
         finally:
             self._passed, self._ends, self._at_end = {}, {}, frozenset()
             engine.dispose()
+
+    def _open_view(self) -> Engine:
+        return open_writer(self._url)
 
     def _open_feed(self) -> Feed:
         config = self._config

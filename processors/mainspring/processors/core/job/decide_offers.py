@@ -91,8 +91,9 @@ def decide_decline(state: JobState | None, decline: OfferDeclined, context: Cont
     if decline.reason != DeclineReason.UNKNOWN_NAME:
         return Decision(dispatch=NOT_OFFERED if parked_since_ms is None else Dispatch(parked_since_ms=parked_since_ms))
     rules, now_ms = context.rules, context.now_ms
-    since_ms = now_ms if parked_since_ms is None else parked_since_ms
-    parked_ms = max(0, now_ms - since_ms)
+    # A clock that was ahead when the first worker declined must not keep the job waiting until it is as late again.
+    since_ms = now_ms if parked_since_ms is None else min(parked_since_ms, now_ms)
+    parked_ms = now_ms - since_ms
     if parked_since_ms is not None and parked_ms >= rules.unknown_name_after_ms:
         return Decision((cancelled_by_scheduler(state, CancelCode.UNKNOWN_NAME, context),))
     # To wait as long as it has waited already doubles the pause each time, without counting them. The last pause ends
