@@ -54,7 +54,7 @@ WINDOW_JOBS: Final = 10_000
 
 
 _FIRST_DUE: Final = 250
-_MOST_DUE: Final = 5_000
+_MOST_DUE: Final = 2_000
 """Jobs that fall due in one tick, at first and at most."""
 
 _AT_ONCE: Final[TimeKey] = (1, 0, "")
