@@ -58,6 +58,8 @@ class ScheduleModel:
     """Up to here every planned time has its outcome."""
     busy_ms: int = 0
     """When the last instance that was alone has ended."""
+    replaced_ms: int | None = None
+    """The first of the times whose place the next one takes."""
     runs: int = 0
     fired: int = 0
     skipped: int = 0
@@ -93,6 +95,8 @@ class ScheduleModel:
         if self._must is not None and not isinstance(event, self._must[0]):
             self._violated("skipped for a reason", f"{type(event).__name__} follows {self._must[1]}")
         self._must = None
+        if not isinstance(event, OccurrenceFired):
+            self.replaced_ms = None
         _SEE[type(event)](self, event)
 
     def surely_open(self, until_ms: int) -> list[int]:
@@ -154,8 +158,9 @@ class ScheduleModel:
 
     def _check_lateness(self, event: OccurrenceFired) -> None:
         spec, late_ms = self.spec, event.decided_at_ms - event.fire_at_ms
-        if spec.overlap in _WAITING and (event.nominal_ms <= self.busy_ms or self.cursor_ms < self.busy_ms):
-            return  # it has waited for an instance
+        first_ms = event.nominal_ms if self.replaced_ms is None else self.replaced_ms
+        if spec.overlap in _WAITING and (first_ms <= self.busy_ms or self.cursor_ms < self.busy_ms):
+            return  # it, or one whose place it takes, has waited for an instance
         if late_ms > self._window_ms():
             self._violated("catch-up policy kept", f"{event.job_id} fired late by {late_ms} ms")
         if spec.catch_up is not CatchUp.ALL or spec.overlap in _NEWEST:
@@ -196,6 +201,8 @@ class ScheduleModel:
         spec = self.spec
         newest_only = spec.overlap in _NEWEST and spec.catch_up is CatchUp.ALL
         is_busy = self.active or event.first_ms <= self.busy_ms or newest_only
+        if spec.overlap is Overlap.CANCEL_OTHER:
+            self.replaced_ms = event.first_ms
         if spec.overlap is Overlap.ALLOW_ALL or not is_busy:
             self._violated("skipped for a reason", f"overlapped with nothing: {event.first_ms} to {event.last_ms}")
 
