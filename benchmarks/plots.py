@@ -6,6 +6,7 @@ dark page.
 """
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ import pygal
 from pygal.style import Style
 
 __all__ = ["DIRECTORY", "draw", "reports_in"]
+
+# pygal adds a finder of modules that knows the old protocol only: every import of the process would warn of it.
+sys.meta_path[:] = [finder for finder in sys.meta_path if hasattr(finder, "find_spec")]
 
 DIRECTORY = Path(__file__).parents[1] / "docs" / "performance"
 REPORTS = ("throughput", "herd", "lateness")
