@@ -33,7 +33,7 @@ _COLUMNS = (
 def apply(
     ctx: typer.Context,
     file: Annotated[
-        Path, typer.Argument(help="TOML, a [[schedules]] table for each.", metavar="FILE", show_default=False)
+        Path, typer.Argument(help="TOML, with an array of tables named schedules.", metavar="FILE", show_default=False)
     ],
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
