@@ -14,6 +14,7 @@ from mainspring.schemas import (
     JobSubmitted,
     JobTimedOut,
 )
+from mainspring.schemas.codes import CancelCode
 from tests.sim.world import Violation
 
 __all__ = ["JobModel"]
@@ -47,6 +48,8 @@ class JobModel:
     retries: int = 0
     lost: int = 0
     cancel_asked: bool = False
+    is_replaced: bool = False
+    """Its schedule has shut it out for the next instance, which waits for nobody."""
     token: tuple[int, str, str] | None = None
     """Attempt, worker and incarnation that may report."""
     max_retries: int = 0
@@ -120,6 +123,7 @@ class JobModel:
         if getattr(event, "attempt", self.attempt) != self.attempt:
             self._violated("one live token", f"{type(event).__name__} of attempt {event.attempt}, not {self.attempt}")
         self.token = None
+        self.is_replaced = isinstance(event, JobCancelled) and event.cancel_code == CancelCode.REPLACED
         if isinstance(event, JobRetryScheduled):
             self._retry(event)
 

@@ -153,6 +153,8 @@ class Oracle:
             return  # its start cannot be read yet: a marker is on its way
         if self._world.resumed.get(run.process) == self._world.now:
             return  # it stood still between its look at the lease and this: no program can tell
+        if job.is_replaced:
+            return  # that is told to its worker, which has a lease until it hears
         if job.token is None or (job.token[0], job.token[2]) != (run.attempt, run.process):
             detail = f"attempt {run.attempt} of {run.job_id} begins on {run.process}, and {job.token} holds the job"
             raise Violation("runs only what it holds", f"{detail}; {' '.join(job.history[-12:])}")

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import cast
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from mainspring.client.errors import EventsUnavailableError
 from mainspring.client.patience import patiently
 from mainspring.client.tail import Decoder
 from mainspring.client.watch import Start
 from mainspring.schemas.records import Event
+from mainspring.topics.offsets import offset_at_time
 
 __all__ = ["scan"]
 
@@ -68,5 +69,9 @@ def _first_offset(consumer: Consumer, topic: str, partition: int, start: Start) 
     if start.time_ms is None:
         return OFFSET_BEGINNING
     asked = [TopicPartition(topic, partition, start.time_ms)]
-    (at,) = patiently(lambda: consumer.offsets_for_times(asked, timeout=SILENCE_S), SILENCE_S)
-    return at.offset if at.offset >= 0 else OFFSET_END
+
+    def ask() -> int:
+        (found,) = consumer.offsets_for_times(asked, timeout=SILENCE_S)
+        return offset_at_time(found)
+
+    return patiently(ask, SILENCE_S)
