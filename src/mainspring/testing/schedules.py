@@ -4,17 +4,13 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from mainspring.client.commands import Arguments
 from mainspring.client.errors import ViewUnavailableError
 from mainspring.client.outcomes import rejected
 from mainspring.client.schedules.core import ScheduleCore, checked_id
-from mainspring.client.schedules.definition import Policies
-from mainspring.client.schedules.info import Declaration, PlannedUpdate, ScheduleEntry, ScheduleInfo
-from mainspring.client.schedules.rules import Timing
+from mainspring.client.schedules.info import ScheduleEntry, ScheduleInfo
 from mainspring.client.steps import Steps
 from mainspring.client.watch import Start, Watch
 from mainspring.client.wire import Deadline
-from mainspring.jobs.options import JobOptions
 from mainspring.jobs.payload import PayloadCodec
 from mainspring.jobs.spec import Submittable
 from mainspring.schemas.commands import TriggerSchedule
@@ -42,53 +38,8 @@ class VirtualScheduleCore(ScheduleCore):
     def now_ms(self) -> int:
         return self._operations.now_ms
 
-    def create(
-        self,
-        schedule_id: str,
-        when: Timing,
-        job: Submittable,
-        args: Arguments,
-        options: JobOptions | None,
-        reason: str,
-        policies: Policies,
-        deadline: Deadline,
-    ) -> Steps[ScheduleInfo]:
+    def meet(self, job: Submittable) -> None:
         self._adopt(job)
-        return (yield from super().create(schedule_id, when, job, args, options, reason, policies, deadline))
-
-    def plan_update(
-        self,
-        schedule_id: str,
-        when: Timing | None,
-        job: Submittable | None,
-        args: Arguments,
-        options: JobOptions | None,
-        policies: Policies,
-        deadline: Deadline,
-    ) -> Steps[PlannedUpdate]:
-        if job is not None:
-            self._adopt(job)
-        return (yield from super().plan_update(schedule_id, when, job, args, options, policies, deadline))
-
-    def declare(
-        self,
-        schedule_id: str,
-        when: Timing,
-        job: Submittable,
-        args: Arguments,
-        options: JobOptions | None,
-        reason: str,
-        policies: Policies,
-        deadline: Deadline,
-        *,
-        dry_run: bool,
-    ) -> Steps[Declaration]:
-        self._adopt(job)
-        return (
-            yield from super().declare(
-                schedule_id, when, job, args, options, reason, policies, deadline, dry_run=dry_run
-            )
-        )
 
     def trigger(self, schedule_id: str, reason: str, deadline: Deadline) -> Steps[Watch]:
         event = yield from self._decided(self._about(TriggerSchedule, reason, schedule_id=schedule_id), deadline)

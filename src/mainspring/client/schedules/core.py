@@ -69,6 +69,9 @@ class ScheduleCore:
         self._core = core
         self._queries = queries
 
+    def meet(self, job: Submittable) -> None:
+        """Is told of each job that a definition names, before it is looked at: here, nothing has to be done for it."""
+
     def create(
         self,
         schedule_id: str,
@@ -81,6 +84,7 @@ class ScheduleCore:
         deadline: Deadline,
     ) -> Steps[ScheduleInfo]:
         """Returns the schedule as it was accepted."""
+        self.meet(job)
         spec = define(checked_id(schedule_id), when, job, args, options, self.payloads, policies)
         command = self._about(CreateSchedule, reason, spec=self._checked(spec))
         event = yield from self._decided(command, deadline)
@@ -99,6 +103,8 @@ class ScheduleCore:
         deadline: Deadline,
     ) -> Steps[PlannedUpdate]:
         """Reads the schedule and returns what would become of it. Raises `ScheduleNotFoundError`."""
+        if job is not None:
+            self.meet(job)
         before = yield from self.folded(schedule_id, deadline, fresh=True)
         after = redefine(
             before.definition,
@@ -134,6 +140,7 @@ class ScheduleCore:
         dry_run: bool,
     ) -> Steps[Declaration]:
         """Returns when the schedule has this definition. Whoever comes in between is looked at anew."""
+        self.meet(job)
         spec = define(checked_id(schedule_id), when, job, args, options, self.payloads, policies)
         for _ in range(_DECLARE_TRIES - 1):
             with suppress(DuplicateScheduleError, VersionConflictError, ScheduleNotFoundError):
