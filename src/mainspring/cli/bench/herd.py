@@ -7,11 +7,18 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from mainspring.cli.bench.limits import measure_limits
-from mainspring.cli.bench.load import many_handles, patience_s, run_through, stage, submit_each, wait_for
+from mainspring.cli.bench.load import (
+    many_handles,
+    patience_s,
+    rest_until_due,
+    run_through,
+    stage,
+    submit_each,
+    wait_for,
+)
 from mainspring.cli.bench.report import Figure, Report, by_second, lateness_of
 from mainspring.cli.bench.site import Site
 from mainspring.cli.bench.usage import peak_resident_mib
-from mainspring.cli.errors import CliError
 from mainspring.jobs import JobPriority
 
 if TYPE_CHECKING:
@@ -67,15 +74,13 @@ def _drain(site: Site, client: "Client", jobs: int, end_to_end_per_s: float) -> 
     due_ns = int(due_at.timestamp() * 1_000) * 1_000_000
     stage(f"submitting {jobs:,} jobs for {due_at:%H:%M:%S} UTC")
     herd = submit_each(client, ["since"] * jobs, [{"at_ns": due_ns}] * jobs, run_at=due_at)
-    herd[-1].accepted(patience_s(jobs))
-    spare_s = due_ns / 1e9 - time.time()
-    if spare_s <= 0:
-        raise CliError(
-            f"The last of {jobs:,} jobs was accepted {-spare_s:.1f} s after all were due, so there was no herd.",
-            hint="Measure fewer, with --jobs, or when the machine has less to do.",
-        )
-    stage(f"accepted {spare_s:.1f} s before that; half of them")
-    time.sleep(spare_s)
+    spare_s = rest_until_due(
+        herd,
+        due_ns,
+        late="all were due, so there was no herd",
+        hint="Measure fewer, with --jobs, or when the machine has less to do.",
+        then="half of them",
+    )
     # The one in the middle, and not all before it: one whose worker was too slow for its lease comes behind the herd.
     wait_for(herd[jobs // 2 - 1 : jobs // 2], patience_s(jobs))
     critical = client.submit("since", {"at_ns": time.time_ns()}, priority=JobPriority.CRITICAL)

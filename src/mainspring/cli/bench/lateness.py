@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from mainspring.cli.bench.limits import measure_limits
-from mainspring.cli.bench.load import many_handles, patience_s, run_through, stage, submit_all, wait_for
+from mainspring.cli.bench.load import many_handles, rest_until_due, run_through, stage, submit_all, wait_for
 from mainspring.cli.bench.report import Figure, Report, lateness_of
 from mainspring.cli.bench.site import Site
-from mainspring.cli.errors import CliError
 
 if TYPE_CHECKING:
     from mainspring.client import Client
@@ -87,15 +86,13 @@ def _run(client: "Client", due_ns: Sequence[int]) -> list[int]:
         for at in due_ns
     ]
     handles = submit_all(client, submissions)
-    handles[-1].accepted(patience_s(len(handles)))
-    spare_s = due_ns[0] / 1e9 - time.time()
-    if spare_s <= 0:
-        raise CliError(
-            f"The last of {len(handles):,} jobs was accepted {-spare_s:.1f} s after the first was due.",
-            hint="Measure fewer, with --rate or --seconds, or when the machine has less to do.",
-        )
-    stage(f"accepted {spare_s:.1f} s before that; they start")
-    time.sleep(spare_s)
+    rest_until_due(
+        handles,
+        due_ns[0],
+        late="the first was due",
+        hint="Measure fewer, with --rate or --seconds, or when the machine has less to do.",
+        then="they start",
+    )
     return wait_for(handles)
 
 

@@ -14,7 +14,17 @@ from mainspring.cli.output import note
 if TYPE_CHECKING:
     from mainspring.client import Client, JobHandle, Submission
 
-__all__ = ["many_handles", "patience_s", "run_through", "stage", "submit", "submit_all", "submit_each", "wait_for"]
+__all__ = [
+    "many_handles",
+    "patience_s",
+    "rest_until_due",
+    "run_through",
+    "stage",
+    "submit",
+    "submit_all",
+    "submit_each",
+    "wait_for",
+]
 
 _CHUNK = 5_000
 _YOUNG_OBJECTS = 50_000
@@ -77,6 +87,20 @@ def wait_for(handles: "Sequence[JobHandle]", timeout_s: float | None = None) -> 
                 f"Job {handle.job_id} did not complete, so there is nothing to tell of speed.", why=str(error)
             ) from error
     return results
+
+
+def rest_until_due(handles: "Sequence[JobHandle]", due_ns: int, *, late: str, hint: str, then: str) -> float:
+    """Sleeps until jobs are due, all of which must have been accepted by then; returns how many seconds that was.
+
+    `late` says what would have happened before, `then` what comes next. Raises `CliError` with `hint`.
+    """
+    handles[-1].accepted(patience_s(len(handles)))
+    spare_s = due_ns / 1e9 - time.time()
+    if spare_s <= 0:
+        raise CliError(f"The last of {len(handles):,} jobs was accepted {-spare_s:.1f} s after {late}.", hint=hint)
+    stage(f"accepted {spare_s:.1f} s before that; {then}")
+    time.sleep(spare_s)
+    return spare_s
 
 
 @contextmanager
