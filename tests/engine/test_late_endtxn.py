@@ -17,6 +17,7 @@ from mainspring.topics import Connection
 from tests.engine.faults import Faults, FaultyKafka, FaultyOutput, client_options
 from tests.engine.support import CODEC, Installation, installation, txns_are_whole
 from tests.support.proxy import END_TXN, KafkaProxy, Mode, kafka_proxy
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.broker
 
@@ -72,6 +73,8 @@ class Late:
     events: str
     replaces: bool
     """Whether the scheduler may replace a producer that it suspects, as it does."""
+    visible: Callable[[], int]
+    """How many events readers of committed records see by now."""
     answer: int | None = None
     """What the broker said to it."""
     _size: int = field(default=0, init=False)
@@ -87,7 +90,11 @@ class Late:
         assert isinstance(event, JobSubmitted)
         if event.txn.index == 0 and event.txn.size > 1:
             flush()
+            before = self.visible()
             self.answer = self.proxy.release()
+            if self.answer == 0:
+                # The broker answers before it has written the marker: what is written in between is not torn off.
+                eventually(lambda: self.visible() > before)
 
 
 class LateOutput(FaultyOutput):
@@ -120,7 +127,12 @@ class LateKafka(FaultyKafka):
 def meet_in_mid_transaction(kafka: str, prefix: str, mode: Mode, *, replaces: bool) -> tuple[Late, VerifyReport]:
     """Lets a commit come late, in the middle of a later transaction; the meeting, and what the auditor says then."""
     with beside(kafka, prefix) as (proxy, here, through):
-        late = Late(proxy=proxy, events=here.topology.events.name, replaces=replaces)
+        late = Late(
+            proxy=proxy,
+            events=here.topology.events.name,
+            replaces=replaces,
+            visible=lambda: len(here.events(JobSubmitted)),
+        )
         here.engines.append(through.engine(kafka=lambda _: LateKafka(through, late), transaction_timeout_ms=OPEN_MS))
         here.submit(["first"])
         here.until(lambda: here.events(JobSubmitted))
