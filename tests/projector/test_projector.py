@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -316,10 +317,23 @@ def test_a_missing_topic_and_a_wrong_partition_count_say_what_to_do(
         (Topology(prefix=f"{prefix}absent."), "topics apply"),
         (Topology(prefix=prefix, partitions=3), "has 2 partitions and the settings say 3"),
     ):
-        with cluster.projecting(f"sqlite:///{tmp_path / 'view.db'}", topology=topology) as running:
+        url = f"sqlite:///{tmp_path / 'view.db'}"
+        with cluster.projecting(url, topology=topology, topic_patience_s=0) as running:
             error = running.wait_for_error()
         assert isinstance(error, ProjectorError)
         assert words in str(error)
+
+
+def test_a_topic_that_is_made_after_the_projector_was_started_is_waited_for(
+    cluster: Cluster, prefix: str, tmp_path: Path
+) -> None:
+    later = replace(cluster.topology, prefix=f"{prefix}later.")
+    with cluster.projecting(f"sqlite:///{tmp_path / 'view.db'}", topology=later, topic_patience_s=30) as running:
+        running.wait_for(lambda status: status.error is not None and "topics apply" in status.error)
+
+        make_topics(cluster.connection, [later.events])
+
+        running.catch_up()
 
 
 @pytest.mark.postgres

@@ -14,6 +14,7 @@ from tests.engine.leave import evict
 from tests.sim.kafka import ClientSettings, SimBroker, SimKafka
 from tests.sim.process import Process
 from tests.sim.world import SECOND, Future, World
+from tests.support.topics import await_leaders
 
 __all__ = ["PARTITIONS", "Case", "Cluster", "Member", "RealCluster", "Rows", "SimCluster", "Topics"]
 
@@ -77,6 +78,7 @@ class RealCluster:
         self._producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 0})
         for made in self._admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in self.topics.all]).values():
             made.result()
+        await_leaders(self._admin, self.topics.all)
 
     def kafka(self, *, transaction_timeout_ms: int = 60_000, session_timeout_ms: int = 3_000) -> Kafka:
         options = ClientOptions(

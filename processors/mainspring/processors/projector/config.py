@@ -35,7 +35,8 @@ class ProjectorConfig:
 
     `url` is an SQLAlchemy URL (`sqlite:///file.db`, `postgresql://…`). `rebuild` drops the view and folds the log from
     its beginning. `batch` bounds the events of one database transaction, `payload_bytes` and `result_bytes` what the
-    view keeps of each payload and result (their true sizes are kept beside them).
+    view keeps of each payload and result (their true sizes are kept beside them). A topic that is being made when the
+    projector starts is waited for, `topic_patience_s` seconds at least.
     """
 
     connection: Connection
@@ -50,3 +51,4 @@ class ProjectorConfig:
     retention_every_ms: int = 60_000
     topic_check_ms: int = 30_000
     admin_timeout_s: float = 15.0
+    topic_patience_s: float = 5.0

@@ -4,6 +4,7 @@
 
     MainspringError
     └── ProjectorError             trying again cannot help; the text says what does
+        ├── TopicAbsentError       there is no topic of events, and has not been for a while
         ├── ViewUrlError           the URL names no database that can hold a view
         ├── ViewAbsentError        there is no view yet, or it cannot be opened
         ├── ViewBusyError          another projector writes it
@@ -15,6 +16,7 @@ from mainspring.schemas.errors import MainspringError
 
 __all__ = [
     "ProjectorError",
+    "TopicAbsentError",
     "ViewAbsentError",
     "ViewBusyError",
     "ViewMismatchError",
@@ -25,6 +27,10 @@ __all__ = [
 
 class ProjectorError(MainspringError):
     """Root of what the projector and the view's reader raise. Trying again cannot help; the text says what does."""
+
+
+class TopicAbsentError(ProjectorError):
+    """There is no topic of events: not yet, or the settings name another."""
 
 
 class ViewUrlError(ProjectorError):

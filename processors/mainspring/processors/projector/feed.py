@@ -8,7 +8,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from mainspring.processors.projector.errors import ProjectorError, ViewMismatchError, ViewPositionError
+from mainspring.processors.projector.errors import TopicAbsentError, ViewMismatchError, ViewPositionError
 from mainspring.processors.projector.store import Position
 from mainspring.topics import Connection, Topology
 
@@ -123,7 +123,7 @@ class Feed:
             description = future.result(timeout=2 * self._timeout_s)
         except KafkaException as error:
             if error.args[0].code() in _GONE:
-                raise ProjectorError(
+                raise TopicAbsentError(
                     f"topic {self._topic} does not exist: make it with `mainspring topics apply`, or check the prefix"
                 ) from error
             raise

@@ -17,7 +17,7 @@ from mainspring.processors.core.job.transitions import is_terminal
 from mainspring.processors.core.timing import tzdata_version
 from mainspring.processors.projector.config import ProjectorConfig
 from mainspring.processors.projector.database import open_writer, parse_url, single_writer
-from mainspring.processors.projector.errors import ProjectorError
+from mainspring.processors.projector.errors import ProjectorError, TopicAbsentError
 from mainspring.processors.projector.feed import Arrived, Feed, event_id
 from mainspring.processors.projector.fold import Changes, fold_batch
 from mainspring.processors.projector.jobrow import JobRow
@@ -69,22 +69,26 @@ class Projector:
     def run(self, stop: threading.Event) -> None:
         """Folds until `stop` is set. Raises ProjectorError where going on would make a wrong view.
 
-        A database or a broker that does not answer is waited for; `status().error` says so meanwhile.
+        A database or a broker that does not answer is waited for, a topic that is absent for a while;
+        `status().error` says so meanwhile.
         """
         self._running = True
         self._came_round_s = time.monotonic()
-        failures = 0
+        failures, waited_s = 0, 0.0
         try:
             while not stop.is_set():
                 committed = self._batches
                 try:
                     self._session(stop)
-                except (OperationalError, InterfaceError, DBAPIError, KafkaException) as error:
-                    if not _may_pass(error):
+                except (OperationalError, InterfaceError, DBAPIError, KafkaException, TopicAbsentError) as error:
+                    if self._batches > committed:
+                        failures, waited_s = 0, 0.0
+                    is_absent = isinstance(error, TopicAbsentError)
+                    if not (waited_s < self._config.topic_patience_s if is_absent else _may_pass(error)):
                         raise
-                    failures = 0 if self._batches > committed else failures
                     self._error = _first_line(error)
                     wait_s = BACK_OFF_S[min(failures, len(BACK_OFF_S) - 1)]
+                    waited_s = waited_s + wait_s if is_absent else 0.0
                     log.warning("projector waits", error=self._error, retry_in_s=wait_s)
                     failures += 1
                     stop.wait(wait_s)
