@@ -254,7 +254,7 @@ _DEATHS = Menu(kill_per_step=0.03, lost_disks=0.3)
 _CUTS = Menu(cut_per_step=0.02)
 _LATE = Menu(late=0.3, kills=0.5)
 _EVICTIONS = Menu(stops=5, kills=3, tails=0.02)
-_NAPS = Menu(pause_per_step=0.02, stops=6)
+_MOVES = Menu(stops=10, evictions=6, slow_markers=0.5)
 _NAPS_IN_REBALANCES = Menu(pause_per_step=0.02, evictions=2, stops=2)
 _SLEEPS = Menu(pauses=4, pause_per_step=0.003)
 _SILENCES = Menu(worker_pauses=4, worker_cuts=4)
@@ -280,7 +280,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("an aborted batch is not read again", _no_rewind, "no command lost", _EVICTIONS, _CROWD, 90),
     Mutant("offsets are sent without proof of membership", _no_proof, "one verdict per input", _SLEEPS),
     Mutant("rows are written outside of the transaction", _rows_outside, "BrokenPromiseError"),
-    Mutant("a restore ends at the stable end", _restore_to_stable_end, "BrokenPromiseError", _NAPS, _BLIND, 90),
+    Mutant("a restore ends at the stable end", _restore_to_stable_end, "BrokenPromiseError", _MOVES, _BLIND),
     Mutant("anybody's report counts", _any_token, "accepted token", _SILENCES, _LONG),
     Mutant("a submit is accepted again", _submitted_again, "revision contiguous"),
     Mutant("the clock is wrong by twenty seconds", _fast_clock, "never early"),
