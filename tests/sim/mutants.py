@@ -16,7 +16,7 @@ from mainspring.processors.engine.standby import Standby
 from mainspring.processors.engine.takeover import Takeover
 from mainspring.processors.engine.transactor import Outcome, Transactor
 from mainspring.processors.scheduler.program import SchedulerProgram
-from mainspring.schemas.common import JobStatus
+from mainspring.schemas.common import ConfirmedStart, JobStatus
 from mainspring.workers import leases
 from mainspring.workers.holdings import Holdings
 from tests.sim.faults import Menu
@@ -218,6 +218,13 @@ def _started_unconfirmed(patch: Patch) -> None:
     patch(Holdings, "_fill", fill)
 
 
+def _refusal_believed(patch: Patch) -> None:
+    def refused(self: Holdings, job_id: str, attempt: int, now: float) -> None:
+        self.confirmed([ConfirmedStart(job_id=job_id, attempt=attempt)], now)
+
+    patch(Holdings, "refused", refused)
+
+
 def _no_heartbeats(patch: Patch) -> None:
     def beats(attempts: Iterable[Any], **_: Any) -> Iterator[Any]:
         return iter(())
@@ -303,6 +310,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant("retries are not counted", _retries_forgotten, "all ends"),
     Mutant("a worker starts what was not confirmed", _started_unconfirmed, "runs only what it holds"),
+    Mutant("a refusal is taken for a confirmation", _refusal_believed, "runs only what it holds"),
     Mutant("a worker sends no heartbeats", _no_heartbeats, "all ends"),
     Mutant("an event is forgotten", _event_forgotten, "revision contiguous"),
     Mutant(
