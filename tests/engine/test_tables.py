@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mainspring.processors.engine.errors import ConfigurationError
 from mainspring.processors.engine.tables import MemoryTables, Tables
-from mainspring.processors.engine.tables.rocks import RocksTables
+from mainspring.processors.engine.tables.rocks import CACHE_BYTES, RocksTables
 
 
 @pytest.fixture(params=["memory", "rocks", "rocks, written at once"])
@@ -204,6 +204,39 @@ def test_a_database_that_another_process_has_open_is_left_alone(tmp_path: Path) 
     again = RocksTables(tmp_path / "db")
     assert again.open(0, "o").offset == 1
     again.close()
+
+
+def test_tables_that_are_opened_again_have_the_cache_and_the_filters_of_new_ones(
+    rocks: Callable[[], RocksTables],
+) -> None:
+    """Without them nothing is wrong and a look-up costs several times as much, beside a backlog that is deep."""
+    tables = rocks()
+    _fill_a_file(tables, b"first")
+    fresh = _cache_and_filters(tables)
+
+    tables = _reopened(tables, rocks)
+    _fill_a_file(tables, b"second")
+    again = _cache_and_filters(tables)
+    tables.close()
+
+    assert fresh == (CACHE_BYTES, 1.0)
+    assert again == fresh
+
+
+def _fill_a_file(tables: RocksTables, kind: bytes) -> None:
+    tables.open(0, "o").write([(b"J%s%d" % (kind, number), b"x") for number in range(1_000)], 1, 1)
+    tables.release(0)
+    tables._db.flush()
+
+
+def _cache_and_filters(tables: RocksTables) -> tuple[int | None, float]:
+    """The bytes of the block cache, and how much of what is in files is in their filters."""
+    told = tables._db.property_value("rocksdb.aggregated-table-properties")
+    assert told is not None
+    pairs = (each.strip().removeprefix("# ").partition("=") for each in told.split(";"))
+    found = {name: value for name, _, value in pairs}
+    share = int(found["entries for filter"]) / int(found["entries"])
+    return tables._db.property_int_value("rocksdb.block-cache-capacity"), share
 
 
 def _reopened(tables: RocksTables, rocks: Callable[[], RocksTables]) -> RocksTables:

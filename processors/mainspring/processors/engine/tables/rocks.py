@@ -34,7 +34,7 @@ _META = b"\xff\xff\xff\xffmeta"
 """Leads the rows that tell how far each partition is; no partition has this number."""
 
 _META_HEAD = Struct(">qq")
-_CACHE_BYTES = 64 << 20
+CACHE_BYTES = 64 << 20
 _METADATA_BLOCK_BYTES = 4096
 _WRITE_BUFFER_BYTES = 16 << 20
 
@@ -223,7 +223,7 @@ def _after(prefix: bytes) -> bytes:
 
 def _open(path: Path) -> Rdict:
     try:
-        return Rdict(str(path), _options())
+        return _connect(path)
     except Exception as error:
         # rocksdict raises bare exceptions. A lock means another process, anything else that the cache is of no use.
         if "lock" in str(error).lower():
@@ -232,7 +232,14 @@ def _open(path: Path) -> Rdict:
                 "Give each its own slot."
             ) from error
         shutil.rmtree(path, ignore_errors=True)
-        return Rdict(str(path), _options())
+        return _connect(path)
+
+
+def _connect(path: Path) -> Rdict:
+    options = _options()
+    # Named for the only column family, too: where there is a database, rocksdict would otherwise give it what RocksDB
+    # wrote down of the last options, which has neither the filters' bits nor the cache.
+    return Rdict(str(path), options, column_families={"default": options})
 
 
 def _options() -> Options:
@@ -244,7 +251,7 @@ def _options() -> Options:
     options.set_keep_log_file_num(2)
     options.set_compression_type(DBCompressionType.lz4())
     blocks = BlockBasedOptions()
-    blocks.set_block_cache(Cache(_CACHE_BYTES))
+    blocks.set_block_cache(Cache(CACHE_BYTES))
     blocks.set_bloom_filter(10, False)  # noqa: FBT003 - as above
     # In the cache, and so bounded: beside ten million jobs they would be a hundred megabytes. In parts, since a whole
     # filter would push all else out of the cache: looking up a job that is not there would take 230 µs instead of 6.
