@@ -57,6 +57,7 @@ RARE: Final = (
     "offer draining",
     "offer unknown_name",
     "stop not heard",
+    "worker drained",
     "worker hurried",
     "attempt stopped: CANCEL_REQUESTED",
     "attempt stopped: LEASE_LOST",
