@@ -178,10 +178,30 @@ def test_an_evicted_owner_that_comes_back_in_mid_transaction_is_shut_out(kafka: 
             here.submit(JOBS[15:])
             here.until(lambda: len(here.events(JobCompleted)) == len(JOBS), "the heir doing all the work")
 
-        faults.once("before", "send_offsets", be_away)
+        faults.once("before", "flush", be_away)
         here.submit(JOBS[:15])
         with pytest.raises(FatalKafkaError, match="slot"):
             here.until(lambda: False)
 
         assert_each_lived_once(here)
         zombie.close()
+
+
+def test_an_evicted_owner_that_comes_back_before_it_has_written_anything_is_refused_and_joins_again(
+    kafka: str, prefix: str
+) -> None:
+    with installation(kafka, prefix) as here:
+        faults = Faults()
+        here.engine("a", kafka=faulty(here.connection, here.topology, faults, transaction_timeout_ms=60_000))
+        here.ready()
+        here.helpers.append(FakeWorker(here.connection, here.topology))
+
+        def be_evicted(_: object) -> None:
+            evict(kafka, here.topology.group("scheduler"))
+
+        faults.once("before", "send_offsets", be_evicted)
+        here.submit(JOBS)
+        here.until(lambda: len(here.events(JobCompleted)) == len(JOBS))
+
+        assert faults.calls.count("abort") == 1
+        assert_each_lived_once(here)

@@ -62,8 +62,8 @@ def dying_scheduler(
     ("point", "what_died"),
     [
         ("before-begin", "decided, nothing written"),
-        ("after-flush", "written, offsets not sent"),
-        ("after-send_offsets", "offsets sent, not committed"),
+        ("after-send_offsets", "offsets sent, nothing written"),
+        ("after-flush", "written, not committed"),
         ("after-commit", "committed, not applied"),
     ],
 )

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from mainspring.schemas.common import AttemptError
 from mainspring.workers.attempt import Attempt, Outcome, OutcomeKind, StopReason
 from tests.sim.jobs import Behaviour
-from tests.sim.kafka.fetcher import Fetcher
 from tests.sim.process import Process
-from tests.sim.world import Event
+from tests.sim.rest import Rest
+from tests.sim.world import SECOND, Event
 
 __all__ = ["Ledger", "Run", "SimExecutor"]
 
@@ -47,17 +47,22 @@ class Ledger:
 
 
 class SimExecutor:
-    """Lets attempts take their time."""
+    """Lets attempts take their time, instead of `JobExecutor`."""
 
-    def __init__(self, process: Process, ledger: Ledger, fetcher: Fetcher) -> None:
+    def __init__(self, process: Process, ledger: Ledger, rest: Rest) -> None:
         self.running = 0
+        self.peak_running = 0
+        self.overdue = 0
         self._process = process
         self._world = process.world
         self._ledger = ledger
-        self._fetcher = fetcher
+        self._rest = rest
         self._ended: list[Attempt] = []
         self._runs: dict[Attempt, tuple[Run, Event]] = {}
         process.on_death.append(self.stop_everything)
+
+    def start(self) -> None:
+        """Nothing is needed."""
 
     def invoke(self, attempts: Sequence[Attempt]) -> None:
         """Begins attempts."""
@@ -70,6 +75,7 @@ class SimExecutor:
             self._world.note("run", attempt.job_id, attempt.number, self._process.name)
             self._ledger.begin(run)
             self.running += 1
+            self.peak_running = max(self.peak_running, self.running)
             outcome = _outcome(behaviour, attempt)
             self._runs[attempt] = (run, self._later(behaviour.ms * 1000, attempt, outcome))
             if attempt.timeout_ms is not None and not behaviour.deaf and behaviour.ms >= attempt.timeout_ms:
@@ -77,6 +83,7 @@ class SimExecutor:
 
     def stop(self, attempt: Attempt, reason: StopReason) -> None:
         """Asks an attempt to stop; it does so after a moment, unless it is deaf."""
+        self._process.point("stop")
         if attempt.stop_reason is not None or attempt not in self._runs:
             return
         attempt.stop_reason = reason
@@ -96,10 +103,18 @@ class SimExecutor:
             self._world.note("stopped", attempt.job_id, attempt.number)
         self._runs.clear()
 
-    def collect(self) -> list[Attempt]:
+    def collect(self, wait_s: float = 0.0) -> list[Attempt]:
         """What has ended since the last call."""
+        if wait_s > 0 and not self._ended:
+            self._rest.take(wait_s)
         ended, self._ended = self._ended, []
         return ended
+
+    def shutdown(self, patience_s: float) -> None:
+        """Waits for what was told to stop. What is deaf to that runs on, until the process ends over it."""
+        until = self._world.now + round(patience_s * SECOND)
+        while self.running and self._world.now < until:
+            self._process.sleep(SECOND // 20)
 
     def _time_out(self, attempt: Attempt) -> None:
         self._process.background(lambda: self.stop(attempt, StopReason.TIMED_OUT))
@@ -117,7 +132,7 @@ class SimExecutor:
         attempt.returned = True
         attempt.outcome = outcome
         self._ended.append(attempt)
-        self._fetcher.ask(lambda: None)
+        self._rest.ring()
 
 
 def _outcome(behaviour: Behaviour, attempt: Attempt) -> Outcome:

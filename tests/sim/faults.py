@@ -12,6 +12,7 @@ from tests.sim.process import Process
 from tests.sim.projector_node import ProjectorNode
 from tests.sim.scheduler_node import SchedulerNode
 from tests.sim.site import Site
+from tests.sim.worker_node import WorkerNode
 from tests.sim.world import FOR_EVER, SECOND, Event
 
 __all__ = ["Chaos", "Menu", "draw_leaps", "draw_menu", "draw_projector_faults"]
@@ -101,6 +102,8 @@ def draw_leaps(rng: Random) -> float:
 
 
 _OFF_MS = 10_000
+_IMPATIENT = 1 / 3
+"""Who tells a worker to stop so often tells it again soon."""
 _LEAPS_MS = (86_400_000, 3_600_000, -3_600_000)
 
 
@@ -134,7 +137,7 @@ class Chaos:
             self._regular(menu.worker_kills, partial(self._kill, worker))
             self._regular(menu.worker_pauses, partial(self._pause, worker))
             self._regular(menu.worker_cuts, partial(self._cut, worker))
-            self._regular(menu.drains, worker.stop)
+            self._regular(menu.drains, partial(self._drain, worker))
         if site.projector is not None:
             for fault in (self._kill, self._pause, self._cut):
                 self._regular(menu.projector_faults / 3, partial(fault, site.projector))
@@ -257,6 +260,11 @@ class Chaos:
             self._world.note("kill", node.process.name)
             self._world.saw(f"killed {node.kind}")
             node.process.kill()
+
+    def _drain(self, worker: WorkerNode) -> None:
+        worker.stop()
+        if self._rng.random() < _IMPATIENT:
+            self._world.after(self._rng.randrange(2 * SECOND), worker.hurry)
 
     def _pause(self, node: Node) -> None:
         if node.process is not None:

@@ -16,7 +16,7 @@ from mainspring.processors.engine.standby import Standby
 from mainspring.processors.engine.takeover import Takeover
 from mainspring.processors.engine.transactor import Outcome, Transactor
 from mainspring.processors.scheduler.program import SchedulerProgram
-from mainspring.schemas.common import JobStatus
+from mainspring.schemas.common import ConfirmedStart, JobStatus
 from mainspring.workers import leases
 from mainspring.workers.holdings import Holdings
 from tests.sim.faults import Menu
@@ -218,6 +218,13 @@ def _started_unconfirmed(patch: Patch) -> None:
     patch(Holdings, "_fill", fill)
 
 
+def _refusal_believed(patch: Patch) -> None:
+    def refused(self: Holdings, job_id: str, attempt: int, now: float) -> None:
+        self.confirmed([ConfirmedStart(job_id=job_id, attempt=attempt)], now)
+
+    patch(Holdings, "refused", refused)
+
+
 def _no_heartbeats(patch: Patch) -> None:
     def beats(attempts: Iterable[Any], **_: Any) -> Iterator[Any]:
         return iter(())
@@ -254,7 +261,7 @@ _DEATHS = Menu(kill_per_step=0.03, lost_disks=0.3)
 _CUTS = Menu(cut_per_step=0.02)
 _LATE = Menu(late=0.3, kills=0.5)
 _EVICTIONS = Menu(stops=5, kills=3, tails=0.02)
-_NAPS = Menu(pause_per_step=0.02, stops=6)
+_MOVES = Menu(stops=10, evictions=6, slow_markers=0.5)
 _NAPS_IN_REBALANCES = Menu(pause_per_step=0.02, evictions=2, stops=2)
 _SLEEPS = Menu(pauses=4, pause_per_step=0.003)
 _SILENCES = Menu(worker_pauses=4, worker_cuts=4)
@@ -280,7 +287,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("an aborted batch is not read again", _no_rewind, "no command lost", _EVICTIONS, _CROWD, 90),
     Mutant("offsets are sent without proof of membership", _no_proof, "one verdict per input", _SLEEPS),
     Mutant("rows are written outside of the transaction", _rows_outside, "BrokenPromiseError"),
-    Mutant("a restore ends at the stable end", _restore_to_stable_end, "BrokenPromiseError", _NAPS, _BLIND, 90),
+    Mutant("a restore ends at the stable end", _restore_to_stable_end, "BrokenPromiseError", _MOVES, _BLIND),
     Mutant("anybody's report counts", _any_token, "accepted token", _SILENCES, _LONG),
     Mutant("a submit is accepted again", _submitted_again, "revision contiguous"),
     Mutant("the clock is wrong by twenty seconds", _fast_clock, "never early"),
@@ -303,6 +310,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant("retries are not counted", _retries_forgotten, "all ends"),
     Mutant("a worker starts what was not confirmed", _started_unconfirmed, "runs only what it holds"),
+    Mutant("a refusal is taken for a confirmation", _refusal_believed, "runs only what it holds"),
     Mutant("a worker sends no heartbeats", _no_heartbeats, "all ends"),
     Mutant("an event is forgotten", _event_forgotten, "revision contiguous"),
     Mutant(

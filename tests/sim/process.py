@@ -91,6 +91,8 @@ class Process:
 
     def sleep(self, delay: int) -> None:
         """Lets time pass. Only the body calls it."""
+        if not self.alive:
+            raise Killed  # what the body does on its way out of being killed does not happen
         self._turn += 1
         turn = self._turn
         self.world.after(delay, lambda: self._wake(turn))
@@ -98,6 +100,8 @@ class Process:
 
     def wait(self, future: Future[T], timeout: int) -> bool:
         """Waits for an answer, or for so long; whether the answer is there. Only the body calls it."""
+        if not self.alive:
+            raise Killed
         if not future.is_done and timeout > 0:
             self._turn += 1
             turn = self._turn

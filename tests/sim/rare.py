@@ -57,6 +57,8 @@ RARE: Final = (
     "offer draining",
     "offer unknown_name",
     "stop not heard",
+    "worker drained",
+    "worker hurried",
     "attempt stopped: CANCEL_REQUESTED",
     "attempt stopped: LEASE_LOST",
     "report refused: NOT_RUNNING",

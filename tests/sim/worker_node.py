@@ -1,34 +1,33 @@
-"""A machine that runs a worker: the real holdings, leases, outbox and heartbeat in a loop of the simulation."""
+"""A machine that runs a worker: the real one, whole, in a simulated world."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from threading import Event
 from typing import Any
 
-from mainspring.processors.engine.ports import Mark, Place
-from mainspring.schemas import CancelAttempt, ClaimRefused, Codec, Priority, Signal, StartConfirmed, WorkOffered
-from mainspring.topics import Connection, Topology, partition_for
-from mainspring.workers.attempt import StopReason
-from mainspring.workers.beat import Beater
-from mainspring.workers.config import WorkerConfig
-from mainspring.workers.holdings import Holdings
-from mainspring.workers.outbox import Outbox
+from confluent_kafka import KafkaException
+
+from mainspring.schemas import CancelAttempt, ClaimRefused, Codec
+from mainspring.topics import Connection, Topology
+from mainspring.workers import Worker
+from mainspring.workers.config import WorkerConfig, WorkerState
+from mainspring.workers.measures import Measures
+from mainspring.workers.ports import WorkerPorts
 from mainspring.workers.registry import Registry
-from mainspring.workers.reports import Reporter
 from tests.sim.executor import Ledger, SimExecutor
-from tests.sim.kafka import Link, SimBroker
-from tests.sim.kafka.fetcher import Fetcher
-from tests.sim.kafka.membership import Membership
+from tests.sim.kafka import SimBroker
+from tests.sim.kafka.group_consumer import SimGroupConsumer
 from tests.sim.kafka.plain_producer import SimProducer
 from tests.sim.node import Node
 from tests.sim.process import Process
-from tests.sim.world import SECOND, Future, World
+from tests.sim.rest import Rest
+from tests.sim.world import World
 
 __all__ = ["WorkerNode", "WorkerShape"]
 
-_READ_MAX = 500
-_TICK = 100_000
-_COMMIT_EVERY = 500_000
-_IDLE = 10 * SECOND
+_TICK_S = 0.1
+_IDLE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +38,7 @@ class WorkerShape:
     lease_ms: int = 10_000
     heartbeat_ms: int = 3_000
     session_timeout_ms: int = 10_000
+    drain_ms: int = 5_000
 
 
 class WorkerNode(Node):
@@ -65,14 +65,19 @@ class WorkerNode(Node):
         self._shape = shape
         self._ledger = ledger
         self._registry = registry
-        self._life: _Life | None = None
+        self._worker: _SimWorker | None = None
 
     def stop(self) -> None:
-        if self._life is not None:
-            self._life.drain()
+        if self._worker is not None:
+            self._worker.drain()
+
+    def hurry(self) -> None:
+        """A second SIGTERM."""
+        if self._worker is not None:
+            self._worker.hurry()
 
     def _reset(self) -> None:
-        self._life = None
+        self._worker = None
 
     def _live(self, process: Process) -> None:
         config = WorkerConfig(
@@ -84,196 +89,98 @@ class WorkerNode(Node):
             slots=self._shape.slots,
             lease_ms=self._shape.lease_ms,
             heartbeat_ms=self._shape.heartbeat_ms,
+            drain_ms=self._shape.drain_ms,
             stall_ms=0,
         )
-        self._life = _Life(process, self._broker, config, self._registry(), self._ledger, self)
-        self._life.run(self._shape.session_timeout_ms)
+        self._worker = _SimWorker(config, self._registry(), self, process)
+        try:
+            self._worker.run(Event())
+        except KafkaException:
+            # The cluster was away for as long as a worker waits at its start; its supervisor starts another.
+            self._world.saw("worker gave up")
+        else:
+            self._world.saw("worker hurried" if self._worker.is_hurried else "worker drained")
+
+    def ports(self, process: Process, rest: Rest) -> WorkerPorts:
+        """The world of one life."""
+        producer = partial(SimProducer, process, self._broker)
+        lease = self._shape.lease_ms * 1000
+        return WorkerPorts(
+            clock=_Clock(process),
+            incarnation=lambda: process.name,
+            consumer=lambda options: SimGroupConsumer(process, self._broker, options, rest),  # type: ignore[arg-type, return-value]  # what is used of a consumer
+            producer=lambda _: producer(),
+            beat_producer=lambda _: producer(in_order=False, expiry=lease, twice=lambda: self.duplicates),  # type: ignore[arg-type, return-value]  # what is used of a producer
+            session_ms=lambda _: self._shape.session_timeout_ms,
+            runner=lambda _registry, _slots: SimExecutor(process, self._ledger, rest),
+            measures=lambda slots: _Measures(slots, self._world),
+        )
 
 
-class _Life:
-    """One life of a worker's process."""
+class _Clock:
+    """The clocks of a simulated process."""
 
-    def __init__(
-        self,
-        process: Process,
-        broker: SimBroker,
-        config: WorkerConfig,
-        registry: Registry,
-        ledger: Ledger,
-        node: WorkerNode,
-    ) -> None:
+    def __init__(self, process: Process) -> None:
+        self._clock = process.clock
+        self.wall_ms = process.clock.wall_ms
+
+    def monotonic(self) -> float:
+        return self._clock.mono_ms() / 1000
+
+    def pause(self, seconds: float) -> None:
+        self._clock.pause(round(seconds * 1000))
+
+
+class _Measures(Measures):
+    """Counts what became of offers as rare paths."""
+
+    def __init__(self, slots: int, world: World) -> None:
+        super().__init__(slots)
+        self._world = world
+
+    def offers(self, outcome: str, number: int) -> None:
+        self._world.saw(f"offer {outcome}")
+
+
+class _SimWorker(Worker):
+    """The real worker, which may die before it says something, and of which the run notes what it hears."""
+
+    def __init__(self, config: WorkerConfig, registry: Registry, node: WorkerNode, process: Process) -> None:
         self._process = process
-        self._world = process.world
-        self._broker = broker
-        self._config = config
-        self._codec = config.codec
-        self._node = node
-        self._attempts = config.topology.attempts
-        self._reporter = Reporter(config.worker_id, f"{process.name}", process.clock.wall_ms)
-        self._fetcher = Fetcher(process, broker)
-        self._executor = SimExecutor(process, ledger, self._fetcher)
-        self._link = Link(process, broker)
-        self._outbox = Outbox(config.connection, lambda _: SimProducer(process, broker))
-        lease = config.lease_ms * 1000
-        self._beater = Beater(
-            config,
-            self._reporter,
-            lambda _: SimProducer(process, broker, in_order=False, expiry=lease, twice=lambda: node.duplicates),  # type: ignore[arg-type, return-value]  # what is used of a producer
-            self._now,
-        )
-        self._unsettled: list[tuple[int, dict[Place, int]]] = []
-        self._draining = False
-        self._commit_at = 0
-        self._beat_at = 0
-        self._holdings = Holdings(
-            config=config,
-            registry=registry,
-            reporter=self._reporter,
-            executor=self._executor,
-            send=self._send,
-            count=lambda outcome, number: self._world.saw(f"offer {outcome}"),
-        )
+        self._rest = Rest(process, self._longest_s)
+        super().__init__(config, registry, node.ports(process, self._rest))
 
-    def run(self, session_timeout_ms: int) -> None:
-        """Until it has drained."""
-        topology = self._config.topology
-        signals = topology.signals
-        mine = (signals.name, partition_for(self._config.worker_id.encode(), signals.partitions))
-        ended: Future[int] = self._link.call(lambda: self._broker.log(mine).end)
-        self._process.wait(ended, 1 << 50)
-        self._signals = mine
-        self._fetcher.add(mine, ended.result(), active=True, committed=True)
-        lanes = tuple(topology.work(queue, lane).name for queue in topology.queues for lane in Priority)
-        self._membership = Membership(
-            self._process,
-            self._broker,
-            topology.group("worker"),
-            lanes,
-            session_ms=session_timeout_ms,
-            heartbeat_ms=1_000,
-            rebalance_ms=300_000,
-            ask=self._fetcher.ask,
-            application=self,
-        )
-        until: int | None = None
-        while True:
-            self._turn()
-            if self._draining:
-                holdings = self._holdings
-                if until is None:
-                    until = self._world.now + 5 * SECOND
-                    holdings.drain()
-                    self._process.wait(self._membership.leave(), SECOND)
-                if not holdings.attempts and not holdings.awaiting:
-                    break
-                if self._world.now >= until:
-                    holdings.stop_all(StopReason.DRAINING)
-                    self._process.sleep(SECOND)
-                    self._turn()
-                    self._executor.stop_everything()
-                    holdings.release_rest()
-                    break
-        self._world.saw("worker drained")
-        while self._outbox.pending:
-            self._process.sleep(50_000)
-            self._outbox.turn()
+    @property
+    def is_hurried(self) -> bool:
+        return self._hurried.is_set()
 
     def drain(self) -> None:
-        """Takes nothing more."""
-        self._draining = True
+        super().drain()
+        self._rest.ring()
 
-    def gained(self, places: frozenset[Place]) -> None:
-        for place in sorted(places):
-            self._fetcher.add(place, 0, active=False, committed=False)
-        wanted = sorted(places)
-        group = self._broker.groups.get(self._config.topology.group("worker"))
-        self._link.call(lambda: group.fetch(wanted, stable=False)).then(self._positioned)
+    def hurry(self) -> None:
+        super().hurry()
+        self._rest.ring()
 
-    def gone(self, places: frozenset[Place], *, lost: bool) -> None:
-        for place in sorted(places):
-            self._fetcher.remove(place)
-
-    def _positioned(self, done: "Future[dict[Place, Mark | None]]") -> None:
-        for place, mark in done.result().items():
-            if place in self._fetcher.owned:
-                self._fetcher.seek(place, 0 if mark is None else mark.offset)
-
-    # One turn of the loop.
-
-    def _turn(self) -> None:
+    def _longest_s(self) -> float:
+        """For how long turns of the loop would find nothing, unless something comes."""
         holdings = self._holdings
-        self._outbox.turn()
-        self._beater.turn()
-        read = self._fetcher.read(_READ_MAX, self._wait())
-        now = self._now()
-        offers: list[WorkOffered] = []
-        positions: dict[Place, int] = {}
-        for record in read.records:
-            place = (record.topic(), record.partition())
-            decoded: Any = self._codec.decode(record.value() or b"")
-            if place == self._signals:
-                if decoded.worker_id == self._config.worker_id:
-                    self._hear(decoded, now)
-            else:
-                offers.append(decoded)
-                positions[place] = record.offset() + 1
-        ended = self._executor.collect()
-        if ended:
-            holdings.ended(ended, now)
-        if offers:
-            holdings.offered(offers, now)
-            self._unsettled.append((self._outbox.sent, positions))
-        self._settle()
-        self._beater.turn()
-        holdings.tick(now)
-        if self._world.now >= self._beat_at:
-            self._beat_at = self._world.now + self._config.heartbeat_ms * 1000
-            self._beater.beat(holdings.attempts.values(), now)
-
-    def _wait(self) -> int:
-        holdings, now = self._holdings, self._world.now
-        if holdings.held or self._unsettled or self._draining:
-            return _TICK
+        is_unsettled = self._offers is not None and self._offers.has_unsettled
+        if holdings.held or holdings.awaiting or is_unsettled or self._state is not WorkerState.RUNNING:
+            return _TICK_S
         if holdings.attempts:
-            return max(0, min(SECOND, self._beat_at - now))
-        return _IDLE
-
-    def _hear(self, signal: Signal, now: float) -> None:
-        holdings = self._holdings
-        if signal.incarnation != self._reporter.incarnation:
-            return
-        if isinstance(signal, StartConfirmed):
-            holdings.clock_ahead_ms = self._process.clock.wall_ms() - signal.confirmed_at_ms
-            holdings.confirmed(signal.starts, now)
-        elif isinstance(signal, ClaimRefused):
-            self._world.saw("claim refused")
-            holdings.refused(signal.job_id, signal.attempt, now)
-        elif isinstance(signal, CancelAttempt):
-            self._world.saw(f"attempt stopped: {signal.reason}")
-            holdings.cancelled(signal.job_id, signal.attempt, signal.reason, now)
-
-    def _now(self) -> float:
-        return self._process.clock.mono_ms() / 1000
-
-    # What it writes.
+            return max(0.0, min(1.0, self._beat_at - self._clock.monotonic()))
+        return _IDLE_S
 
     def _send(self, role: str, record: Any) -> None:
-        if role == "attempts":
-            self._process.point("report")
-            self._outbox.send(self._attempts.name, record.job_id.encode(), self._codec.encode(record))
+        self._process.point("report")
+        super()._send(role, record)
 
-    def _settle(self) -> None:
-        """Commits offers that were dealt with, once what was said about them has arrived."""
-        if not self._unsettled or self._world.now < self._commit_at:
-            return
-        self._commit_at = self._world.now + _COMMIT_EVERY
-        marks: dict[Place, Mark] = {}
-        acknowledged = self._outbox.sent - self._outbox.pending
-        while self._unsettled and self._unsettled[0][0] <= acknowledged:
-            for place, offset in self._unsettled.pop(0)[1].items():
-                if place in self._fetcher.owned:
-                    marks[place] = Mark(offset=offset)
-        if marks:
-            token = self._membership.token()
-            group = self._broker.groups.get(token.group)
-            self._link.call(lambda: group.commit(marks, token.member_id, token.generation))
+    def _decoded(self, messages: list[Any], expected: Any) -> list[Any]:
+        records = super()._decoded(messages, expected)
+        for record in records:
+            if isinstance(record, ClaimRefused) and record.incarnation == self.incarnation:
+                self._process.world.saw("claim refused")
+            elif isinstance(record, CancelAttempt) and record.incarnation == self.incarnation:
+                self._process.world.saw(f"attempt stopped: {record.reason}")
+        return records

@@ -72,12 +72,11 @@ def test_a_worker_whose_topics_never_come_ends_with_what_to_do(
 
 
 def test_a_worker_that_waits_says_so_every_five_seconds_and_not_at_each_try(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     # given a clock that goes on by the pause between two tries
     ticks = itertools.count()
-    clock = SimpleNamespace(monotonic=lambda: 1_000.0 + next(ticks) * inbox.RETRY_S, sleep=lambda _: None)
-    monkeypatch.setattr(inbox, "time", clock)
+    clock = SimpleNamespace(monotonic=lambda: 1_000.0 + next(ticks) * inbox.RETRY_S, pause=lambda _: None)
     tries: list[int] = []
 
     def ask() -> None:
@@ -86,7 +85,7 @@ def test_a_worker_that_waits_says_so_every_five_seconds_and_not_at_each_try(
 
     # when
     with caplog.at_level(logging.INFO), pytest.raises(TopicMismatchError):
-        inbox._patiently(ask, "nope.", lambda: False)
+        inbox._patiently(ask, "nope.", lambda: False, clock)
 
     # then
     assert len(tries) > 100

@@ -149,6 +149,7 @@ def scheduler_config(settings: "Settings") -> "SchedulerConfig":
         session_timeout_ms=own.session_timeout_ms,
         static_member=own.static_member,
         max_batch=own.max_batch,
+        linger_ms=own.linger_ms,
         standby=own.standby,
     )
 

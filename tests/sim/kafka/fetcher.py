@@ -47,11 +47,20 @@ class _Chunk:
 class Fetcher:
     """Fetches the places of one consumer; an end is told once, after an empty fetch."""
 
-    def __init__(self, process: Process, broker: SimBroker, *, fetch_wait_ms: int = 500) -> None:
+    def __init__(
+        self,
+        process: Process,
+        broker: SimBroker,
+        *,
+        fetch_wait_ms: int = 500,
+        on_ring: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_ring`: told when there is something to read, for those who wait elsewhere."""
         self._process = process
         self._world = process.world
         self._broker = broker
         self._fetch_wait = fetch_wait_ms * 1000
+        self._on_ring = on_ring
         self._places: dict[Place, _Place] = {}
         self._queue: deque[_Chunk] = deque()
         self._ops: deque[Callable[[], None]] = deque()
@@ -105,6 +114,11 @@ class Fetcher:
         self._ring()
 
     # Reading.
+
+    @property
+    def has_news(self) -> bool:
+        """Whether a read would bring anything: a record, a callback, an error."""
+        return bool(self._queue or self._ops or self._failure)
 
     def read(self, max_records: int, wait: int, linger: int = 0) -> ReadResult:
         """What is there, waiting for the first; callbacks are served in between. Only the process' body calls it."""
@@ -235,5 +249,6 @@ class Fetcher:
         self._ring()
 
     def _ring(self) -> None:
+        self._on_ring()
         if not self._bell.is_done:
             self._bell.set(None)

@@ -41,6 +41,9 @@ class Record:
         self.state = state
         self.written_at = written_at
 
+    def error(self) -> None:
+        return None
+
     def topic(self) -> str:
         return self._place[0]
 

@@ -63,6 +63,7 @@ class SimProducer:
         self._twice = twice
         self._links: dict[Place, Link] = {}
         self._on_their_way = 0
+        self._landed: Future[None] = Future()
         self._told: deque[tuple[_Told, KafkaError | None, _Delivered]] = deque()
 
     def produce(
@@ -88,6 +89,8 @@ class SimProducer:
             except BrokerError:
                 error = KafkaError(KafkaError._MSG_TIMED_OUT)
             self._told.append((on_delivery, error, _Delivered(topic, key, value, world.now - sent)))
+            if not self._on_their_way and not self._landed.is_done:
+                self._landed.set(None)
 
         self._on_their_way += 1
         self._link(place).call(append).then(answered)
@@ -103,10 +106,10 @@ class SimProducer:
 
     def flush(self, timeout_s: float) -> int:
         """Waits for what is queued."""
-        until = self._world.now + round(timeout_s * SECOND)
-        while self._on_their_way and self._world.now < until:
-            self._process.sleep(SECOND // 20)
-            self.poll(0)
+        if self._on_their_way:
+            self._landed = Future()
+            self._process.wait(self._landed, round(timeout_s * SECOND))
+        self.poll(0)
         return len(self)
 
     def purge(self) -> None:

@@ -33,7 +33,6 @@ class WorkerConfig:
         stale_offer_ms: older offers are skipped: each has been renewed since.
         flush_ms: how long the last reports may take at the end.
         stall_ms: how long the side process renews leases while a handler holds the interpreter; 0: no side process.
-        exits: the process ends with the worker; what still runs in threads is then handed back as the last act.
     """
 
     connection: Connection
@@ -52,7 +51,6 @@ class WorkerConfig:
     stale_offer_ms: int = 180_000
     flush_ms: int = 10_000
     stall_ms: int = 600_000
-    exits: bool = False
 
     def __post_init__(self) -> None:
         if self.slots < 1:

@@ -209,8 +209,11 @@ class Holdings:
                 self._executor.stop(attempt, reason)
 
     def release_rest(self) -> int:
-        """Hands back everything, also what still runs: the last act of a process. Returns how many that were."""
-        rest = list(self.attempts.values())
+        """Hands back everything but what still runs: the last act of a worker. Returns how many that were.
+
+        Code that nothing could stop has its lease until that runs out, for it would run beside another attempt.
+        """
+        rest = [attempt for attempt in self.attempts.values() if not attempt.running]
         for attempt in rest:
             self._release(attempt.job_id, attempt.number)
         self.attempts.clear()

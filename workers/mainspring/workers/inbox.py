@@ -1,7 +1,6 @@
 """What a worker reads: offers, as a member of the group; signals, from a partition of its own."""
 
 import logging
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -11,7 +10,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from mainspring.schemas.common import Priority
 from mainspring.topics import Connection, Topic, Topology, partition_for
 from mainspring.topics.errors import TopicMismatchError
-from mainspring.topics.session import shortest_session_ms
+from mainspring.workers.ports import REAL_PORTS, Clock, WorkerPorts
 
 __all__ = ["OfferInbox", "SignalInbox", "StoppedWaitingError"]
 
@@ -61,8 +60,14 @@ class OfferInbox:
     what a crash forgets in between is offered again by the scheduler.
     """
 
-    def __init__(self, connection: Connection, topology: Topology, queues: Sequence[str]) -> None:
-        self._consumer = Consumer(
+    def __init__(
+        self,
+        connection: Connection,
+        topology: Topology,
+        queues: Sequence[str],
+        ports: WorkerPorts = REAL_PORTS,
+    ) -> None:
+        self._consumer = ports.consumer(
             connection.consumer_config(
                 **{
                     "group.id": topology.group("worker"),
@@ -74,7 +79,7 @@ class OfferInbox:
                     # workers two got every partition of a lane, and ran all of its jobs.
                     "partition.assignment.strategy": "roundrobin",
                     # While a group deals out anew it waits for the dead, too, and nobody takes offers: not for long.
-                    "session.timeout.ms": shortest_session_ms(connection.admin_config()),
+                    "session.timeout.ms": ports.session_ms(connection),
                     "heartbeat.interval.ms": 1_000,
                     "queued.min.messages": 2_000,
                     "fetch.queue.backoff.ms": 10,
@@ -95,6 +100,11 @@ class OfferInbox:
     def partitions(self) -> int:
         """How many partitions this worker reads."""
         return len(self._assigned)
+
+    @property
+    def has_unsettled(self) -> bool:
+        """Whether offsets wait for what was sent before them."""
+        return bool(self._unsettled)
 
     def read(self, wait_s: float) -> list[Any]:
         """Offers at hand; waits for the first."""
@@ -142,9 +152,10 @@ class SignalInbox:
         worker_id: str,
         *,
         is_stopped: Callable[[], bool] = lambda: False,
+        ports: WorkerPorts = REAL_PORTS,
     ) -> None:
         self.key = worker_id.encode()
-        self._consumer = Consumer(
+        self._consumer = ports.consumer(
             connection.consumer_config(
                 **{
                     "group.id": topology.group("worker-signals"),
@@ -154,7 +165,8 @@ class SignalInbox:
             )
         )
         try:
-            self._consumer.assign([_patiently(lambda: self._end(topology.signals), topology.prefix, is_stopped)])
+            end = _patiently(lambda: self._end(topology.signals), topology.prefix, is_stopped, ports.clock)
+            self._consumer.assign([end])
         except BaseException:
             self._consumer.close()
             raise
@@ -177,16 +189,16 @@ class SignalInbox:
         return place
 
 
-def _patiently(ask: Callable[[], R], prefix: str, is_stopped: Callable[[], bool]) -> R:
+def _patiently(ask: Callable[[], R], prefix: str, is_stopped: Callable[[], bool], clock: Clock) -> R:
     """Asks again while a broker starts, a leader is elected or a topic is being made."""
-    ends_at = time.monotonic() + PATIENCE_S
+    ends_at = clock.monotonic() + PATIENCE_S
     say_at = 0.0
     while not is_stopped():
         try:
             return ask()
         except KafkaException as error:
             refusal = error.args[0]
-            now = time.monotonic()
+            now = clock.monotonic()
             absent = refusal.code() in _ABSENT
             what = f"there are no topics with prefix {prefix!r} in this cluster. {HINT}" if absent else refusal.str()
             if refusal.fatal() or refusal.code() in _NO_USE or now >= ends_at:
@@ -196,5 +208,5 @@ def _patiently(ask: Callable[[], R], prefix: str, is_stopped: Callable[[], bool]
             if now >= say_at:
                 say_at = now + SAY_AGAIN_S
                 log.warning("waiting for the cluster, %.0f s more at most: %s", ends_at - now, what)
-            time.sleep(RETRY_S)
+            clock.pause(RETRY_S)
     raise StoppedWaitingError

@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from types import FrameType
 
 from mainspring.workers.config import WorkerConfig
@@ -28,9 +27,9 @@ def run_worker(config: WorkerConfig, registry: Registry, *, on_start: Callable[[
 
     `on_start` is given the worker before it runs (for health checks). The process must end with this call: if handlers
     still run in threads at the end, it does not return but ends the process, so that they cannot run on beside the
-    attempts that were handed back.
+    attempts that follow when their leases have run out.
     """
-    worker = Worker(replace(config, exits=True), registry)
+    worker = Worker(config, registry)
     asked = 0
 
     def ask(_number: int, _frame: FrameType | None) -> None:

@@ -46,7 +46,12 @@ class _Letter(NamedTuple):
 class Outbox:
     """An idempotent producer that keeps what it cannot send yet. One thread uses it."""
 
-    def __init__(self, connection: Connection, make: Callable[[dict[str, Any]], RawProducer] = Producer) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        make: Callable[[dict[str, Any]], RawProducer] = Producer,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._config = connection.producer_config(
             **{
                 "linger.ms": LINGER_MS,
@@ -58,6 +63,7 @@ class Outbox:
             }
         )
         self._make = make
+        self._monotonic = monotonic
         self._producer = make(self._config)
         self._backlog: deque[_Letter] = deque()
         self._broken = False
@@ -87,10 +93,10 @@ class Outbox:
 
     def flush(self, timeout_s: float) -> int:
         """Waits until everything is acknowledged, or for so long; returns how many records are not."""
-        ends = time.monotonic() + timeout_s
+        ends = self._monotonic() + timeout_s
         while True:
             self.turn()
-            left = max(0.0, ends - time.monotonic())
+            left = max(0.0, ends - self._monotonic())
             self._producer.flush(min(left, 0.5))
             if self.pending == 0 or left == 0.0:
                 return self.pending

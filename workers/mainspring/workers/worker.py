@@ -2,8 +2,6 @@
 
 import logging
 import threading
-import time
-import uuid
 from typing import Any
 
 from mainspring.schemas.bounds import RECORD_MAX_BYTES
@@ -16,11 +14,10 @@ from mainspring.schemas.work import WorkOffered
 from mainspring.workers.attempt import StopReason
 from mainspring.workers.beat import Beater
 from mainspring.workers.config import WorkerConfig, WorkerState, WorkerStatus
-from mainspring.workers.executors import JobExecutor
 from mainspring.workers.holdings import Holdings
 from mainspring.workers.inbox import OfferInbox, SignalInbox, StoppedWaitingError
-from mainspring.workers.measures import Measures
 from mainspring.workers.outbox import Outbox
+from mainspring.workers.ports import REAL_PORTS, WorkerPorts
 from mainspring.workers.registry import Registry
 from mainspring.workers.reports import Reporter
 
@@ -42,21 +39,31 @@ STOP_S = 3.0
 
 
 class Worker:
-    """Takes offers of its queues, runs them, reports. `run` is its life; the other methods are safe from any thread."""
+    """Takes offers of its queues, runs them, reports. `run` is its life; the other methods are safe from any thread.
 
-    def __init__(self, config: WorkerConfig, registry: Registry) -> None:
+    `ports`: the world that it lives in.
+    """
+
+    def __init__(
+        self,
+        config: WorkerConfig,
+        registry: Registry,
+        ports: WorkerPorts = REAL_PORTS,
+    ) -> None:
         self._config = config
         self._registry = registry
-        self._reporter = Reporter(config.worker_id, uuid.uuid4().hex)
+        self._ports = ports
+        self._clock = ports.clock
+        self._reporter = Reporter(config.worker_id, ports.incarnation(), ports.clock.wall_ms)
         self._topics = {
             "attempts": config.topology.attempts.name,
             "logs": config.topology.logs.name,
             "dead-letters": config.topology.dead_letters.name,
         }
         self._lanes = {config.topology.work(queue, lane).name: lane for queue in config.queues for lane in Priority}
-        self._measures = Measures(config.slots)
-        self._executor = JobExecutor(registry, config.slots)
-        self._outbox = Outbox(config.connection)
+        self._measures = ports.measures(config.slots)
+        self._executor = ports.runner(registry, config.slots)
+        self._outbox = Outbox(config.connection, ports.producer, ports.clock.monotonic)
         self._holdings = Holdings(
             config=config,
             registry=registry,
@@ -65,11 +72,11 @@ class Worker:
             send=self._send,
             count=self._measures.offers,
         )
-        self._beater = Beater(config, self._reporter)
+        self._beater = Beater(config, self._reporter, ports.beat_producer, ports.clock.monotonic)
         self._state = WorkerState.NEW
         self._draining = threading.Event()
         self._hurried = threading.Event()
-        self._looped_at = time.monotonic()
+        self._looped_at = self._clock.monotonic()
         self._news_at = 0.0
         self._tick_at = 0.0
         self._beat_at = 0.0
@@ -115,7 +122,7 @@ class Worker:
 
     def status(self) -> WorkerStatus:
         """How it goes."""
-        now = time.monotonic()
+        now = self._clock.monotonic()
         contact_at = self._beater.contact_at
         return WorkerStatus(
             worker_id=self.worker_id,
@@ -146,8 +153,9 @@ class Worker:
             config.topology,
             config.worker_id,
             is_stopped=lambda: stop.is_set() or self._draining.is_set(),
+            ports=self._ports,
         )
-        self._offers = OfferInbox(config.connection, config.topology, config.queues)
+        self._offers = OfferInbox(config.connection, config.topology, config.queues, self._ports)
         self._state = WorkerState.RUNNING
         log.info("worker %s runs; handlers: %d, slots: %d", config.worker_id, len(self._registry), config.slots)
 
@@ -156,7 +164,7 @@ class Worker:
             if not (stop.is_set() or self._draining.is_set()):
                 return False
             self._begin_drain()
-        now = time.monotonic()
+        now = self._clock.monotonic()
         holdings = self._holdings
         if not holdings.attempts and not holdings.awaiting:
             return True
@@ -168,7 +176,7 @@ class Worker:
 
     def _begin_drain(self) -> None:
         self._state = WorkerState.DRAINING
-        self._drain_until = time.monotonic() + self._config.drain_ms / 1000
+        self._drain_until = self._clock.monotonic() + self._config.drain_ms / 1000
         log.info("draining: %d attempts get %.1f s", len(self._holdings.attempts), self._config.drain_ms / 1000)
         self._holdings.drain()
         if self._offers is not None:
@@ -186,11 +194,11 @@ class Worker:
             self._hear(signals)
         ended = self._executor.collect(0 if signals else wait_ends)
         if ended:
-            now = time.monotonic()
+            now = self._clock.monotonic()
             self._measures.ended(ended, now)
             holdings.ended(ended, now)
         offers = self._offers.read(0 if signals or ended else wait_offers)
-        now = self._looped_at = time.monotonic()
+        now = self._looped_at = self._clock.monotonic()
         if offers:
             self._take(offers, now)
             self._offers.answered(offers, self._outbox.sent)
@@ -205,7 +213,7 @@ class Worker:
             return BUSY_WAIT_S, 0, 0
         if not self._executor.running:
             return 0, 0, IDLE_WAIT_S
-        if time.monotonic() - self._news_at >= QUIET_AFTER_S:
+        if self._clock.monotonic() - self._news_at >= QUIET_AFTER_S:
             return 0, 0, QUIET_WAIT_S
         return 0, BUSY_WAIT_S, 0
 
@@ -222,13 +230,13 @@ class Worker:
             self._beater.beat(self._holdings.attempts.values(), now)
 
     def _hear(self, messages: list[Any]) -> None:
-        now = time.monotonic()
+        now = self._clock.monotonic()
         holdings, incarnation = self._holdings, self.incarnation
         for signal in self._decoded(messages, (StartConfirmed, ClaimRefused, CancelAttempt)):
             if signal.incarnation != incarnation:
                 continue  # to a former life of this id
             if isinstance(signal, StartConfirmed):
-                holdings.clock_ahead_ms = time.time() * 1000 - signal.confirmed_at_ms
+                holdings.clock_ahead_ms = self._clock.wall_ms() - signal.confirmed_at_ms
                 holdings.confirmed(signal.starts, now)
             elif isinstance(signal, ClaimRefused):
                 holdings.refused(signal.job_id, signal.attempt, now)
@@ -275,7 +283,7 @@ class Worker:
             value=value[:RECORD_MAX_BYTES],
             value_bytes=len(value),
             recorded_by=self.worker_id,
-            recorded_at_ms=int(time.time() * 1000),
+            recorded_at_ms=self._clock.wall_ms(),
         )
         self._outbox.send(self._topics["dead-letters"], message.key() or b"", self._config.codec.encode(letter))
 
@@ -291,10 +299,9 @@ class Worker:
             self._executor.shutdown(STOP_S)
         except Exception:
             log.exception("the executors did not end cleanly")
-        holdings.ended(self._executor.collect(), time.monotonic())
+        holdings.ended(self._executor.collect(), self._clock.monotonic())
         self._abandoned = self._executor.running
-        if self._config.exits or not self._abandoned:
-            holdings.release_rest()
+        holdings.release_rest()
         left = self._outbox.flush(self._config.flush_ms / 1000)
         if left:
             log.error("%d reports could not be delivered; the leases of their attempts will expire", left)

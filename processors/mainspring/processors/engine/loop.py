@@ -1,7 +1,7 @@
 """The loop: read, decide, write, in one Kafka transaction.
 
 The steps, which comments refer to and at which tests let the process die: (1) read, (2) decode, (3) decide, (4) evolve
-on a staged copy, (5) produce what was decided, (6) produce the rows, one per key, (7) add the offsets of the inputs,
+on a staged copy, (5) add the offsets of the inputs, (6) produce what was decided, (7) produce the rows, one per key,
 (8) commit, (9) apply the staged rows to the local table.
 """
 

@@ -252,7 +252,7 @@ class Processing:
             self._rewind(decided, now)
 
     def _write(self, decided: list[Partition], rows: dict[int, list[Row]], now: Now, output: Output) -> None:
-        """Steps 5 and 6."""
+        """Steps 6 and 7."""
 
         def send(topic: str, value: bytes | None, key: bytes | None, number: int) -> None:
             try:
@@ -261,9 +261,9 @@ class Processing:
                 _send_with_patience(output, topic, value, key, number)
 
         programs = [partition.program for partition in decided if partition.program is not None]
-        self._program.emit(programs, self._txn_id, send, now)  # 5
+        self._program.emit(programs, self._txn_id, send, now)  # 6
         changelog = self._program.changelog
-        for partition in decided:  # 6
+        for partition in decided:  # 7
             *changed, position = rows[partition.number]
             for key, value in changed:
                 send(changelog, value, key, partition.number)

@@ -43,7 +43,7 @@ class Transactor:
     def run(
         self, write: Callable[[Output], None], marks: dict[Place, Mark], group: Callable[[], GroupMetadata]
     ) -> tuple[Outcome, TransactionError | None]:
-        """One transaction: what `write` produces, and the offsets. An outcome other than COMMITTED has a reason."""
+        """One transaction: the offsets, and what `write` produces. An outcome other than COMMITTED has a reason."""
         if self._output.is_suspect():
             self._replace("late")
         output = self._output
@@ -51,9 +51,11 @@ class Transactor:
         output.trace(on=self._traced > 0)
         try:
             output.begin()
+            # First: this request is repeated at once while the markers of the transaction before are being written, the
+            # one that adds partitions only after 20 ms.
+            self._again(lambda: output.send_offsets(marks, group()))
             write(output)
             output.flush()
-            self._again(lambda: output.send_offsets(marks, group()))
         except TransactionError as error:
             outcome, reason = self._abort(error)
         except Exception as error:
