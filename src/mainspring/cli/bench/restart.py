@@ -133,7 +133,7 @@ def _report(
             Figure(name="  of that, until the group has noticed", value=cold.noticed_s, unit="s"),
             Figure(name="warm standby in its place, after kill -9", value=warm.takeover_s, unit="s"),
             Figure(name="  of that, until the group has noticed", value=warm.noticed_s, unit="s"),
-            Figure(name="  warm standby, once the group has noticed", value=warm.taken_s, unit="s", goal=GOAL_STANDBY_S),
+            Figure(name="  warm standby, after the notice", value=warm.taken_s, unit="s", goal=GOAL_STANDBY_S),
             Figure(name="peak of resident memory, from the local store", value=from_store_mib, unit="MiB"),
             Figure(name="peak of resident memory, from the changelog", value=from_changelog_mib, unit="MiB"),
         ),
