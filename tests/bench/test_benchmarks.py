@@ -97,6 +97,7 @@ def test_herd_starts_nothing_early_and_the_critical_job_too(tmp_path: Path, kafk
     assert late == sorted(late)
     assert report["accepted_before_due_s"] > 0, "the herd was due before all of it was accepted"
     assert report["critical_ms"] > 0
+    assert report["critical_last_ms"] > 0
     assert report["starts_per_s"] > 0
     assert sum(report["starts_by_second"]) == 40
     assert report["jobs_per_s"] > 0

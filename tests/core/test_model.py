@@ -24,7 +24,6 @@ from mainspring.processors.core.index.entries import (
     is_in_flight,
 )
 from mainspring.processors.core.index.lanes import LANE_PREFIX
-from mainspring.processors.core.index.orders import time_key
 from mainspring.processors.core.job.evolve import NOT_OFFERED, fold
 from mainspring.processors.core.job.transitions import TERMINAL
 from mainspring.schemas.codes import DeclineReason
@@ -325,7 +324,7 @@ class PartitionMachine(RuleBasedStateMachine):
             if self.partition.index is None and row.status in WAITING and row.job_id not in flying:
                 queue = core._indexes.queue(row.queue)
                 job = queue.order.ready_job(row)
-                assert core._indexes.waiting.holds(time_key(job)) != (job.job_id in set(queue.ready))
+                assert core._indexes.waiting.holds(job) != (job.job_id in set(queue.ready))
 
 
 class SmallWindowMachine(PartitionMachine):

@@ -20,7 +20,6 @@ from mainspring.processors.core.index.entries import (
     COUNTS_KEY,
     DEADLINE_PREFIX,
     IN_FLIGHT_KEY,
-    WAITING_PREFIX,
     decode_counts,
     encode_counts,
     encode_ids,
@@ -33,10 +32,9 @@ from mainspring.processors.core.index.orders import (
     QueueOrder,
     Waiting,
     decode_waiting,
-    encode_waiting,
-    time_key,
 )
 from mainspring.processors.core.index.timed import TimedIndex
+from mainspring.processors.core.index.waiting import WaitingIndex
 from mainspring.processors.core.instants import Now
 from mainspring.processors.core.job.waiting import waits_until_ms
 from mainspring.processors.core.leases import LeaseTable
@@ -94,9 +92,7 @@ class JobIndexes:
         self._store = store
         self._lanes = None if store is None else LaneStore(store, window_jobs)
         self.queues: dict[str, QueueIndex] = {}
-        self.waiting: TimedIndex[Waiting] = TimedIndex(
-            WAITING_PREFIX, encode_waiting, self._decode_waiting, store=store, window=window_jobs
-        )
+        self.waiting = WaitingIndex(self._decode_waiting, store=store, window=window_jobs)
         self.start_deadlines: TimedIndex[None] = TimedIndex(
             DEADLINE_PREFIX, lambda _: b"", lambda _key, _data: None, store=store, window=window_jobs
         )
@@ -133,7 +129,7 @@ class JobIndexes:
 
         With an index store, the rows of what is in flight are enough: all else is read from there when it is needed.
         """
-        waiting: list[tuple[TimeKey, Waiting]] = []
+        waiting: list[Waiting] = []
         deadlines: list[tuple[TimeKey, None]] = []
         finished: list[TimeKey] = []
         for state in states:
@@ -147,7 +143,7 @@ class JobIndexes:
                 # What is due goes the same way: ticks take it to the ready queues in slices, whatever their number.
                 order = self.queue(state.queue).order
                 job = order.ready_job(state)
-                waiting.append((time_key(job), (state.queue, order.tag, job)))
+                waiting.append((state.queue, order.tag, job))
             deadline_ms = start_deadline_of(state)
             if deadline_ms is not None:
                 deadlines.append(((deadline_ms, state.seq, state.job_id), None))
@@ -191,14 +187,14 @@ class JobIndexes:
         """
         if self._unfiled.pop(job.job_id, None) is not None:
             return True
-        self.waiting.remove(time_key(job))
+        self.waiting.remove(job)
         if state is None or state.dispatch.offered_attempt or state.status not in _WAIT:
             return False
         if waits_until_ms(state) == job.at_ms:
             return True
         queue = self.queue(state.queue)
         anew = queue.order.ready_job(state)
-        if not self.waiting.holds(time_key(anew)):
+        if not self.waiting.holds(anew):
             queue.ready.add(anew)
         return False
 
@@ -226,7 +222,7 @@ class JobIndexes:
         return list(dict.fromkeys(chain(self.renewals, self._unfiled))), self.waiting.names(_AT_ONCE)
 
     def take_due(self, now_ms: int) -> None:
-        """Takes jobs whose time has come to the lanes of their queues.
+        """Takes jobs whose time has come to the lanes of their queues, the important first.
 
         Of a herd a few at first, and twice as many each time while there are more: its first jobs are on offer before
         the others have been moved.
@@ -234,14 +230,14 @@ class JobIndexes:
         room = self._due_room
         due = self.waiting.pop_due(now_ms, room)
         self._due_room = min(2 * room, _MOST_DUE) if len(due) == room else _FIRST_DUE
-        for _, (queue, _, job) in due:
+        for queue, _, job in due:
             ready = self.queue(queue).ready
             other = ready.find(job.job_id)
             if other is not None:
                 # Two entries of one job: one of them is not true.
                 state = self._state_of(job.job_id)
                 is_true = state is not None and waits_until_ms(state) == job.at_ms
-                self.waiting.remove(time_key(other if is_true else job))
+                self.waiting.remove(other if is_true else job)
                 if not is_true:
                     continue
             ready.add(job)
@@ -266,7 +262,7 @@ class JobIndexes:
     def _file(self) -> None:
         """Gives entries to the jobs that were ready at once and are so still."""
         for queue, job in self._unfiled.values():
-            self.waiting.add_taken(time_key(job), (queue.name, queue.order.tag, job))
+            self.waiting.add_taken((queue.name, queue.order.tag, job))
         self._unfiled = {}
 
     def _enter(self, state: JobState, now: Now) -> None:
@@ -284,7 +280,7 @@ class JobIndexes:
         queue = self.queue(state.queue)
         job = queue.order.ready_job(state)
         if job.at_ms > now.wall_ms:
-            self.waiting.add(time_key(job), (state.queue, queue.order.tag, job))
+            self.waiting.add((state.queue, queue.order.tag, job))
         else:
             self._unfiled[job.job_id] = queue, job
             queue.ready.add(job)
@@ -321,7 +317,7 @@ class JobIndexes:
             queue.ready.discard(unfiled[1])
             return
         job = queue.order.ready_job(state)
-        if not self.waiting.remove(time_key(job)):
+        if not self.waiting.remove(job):
             queue.ready.discard(job)
 
     def _watch(self, watched_ms: int | None, state: JobState) -> None:
@@ -334,8 +330,8 @@ class JobIndexes:
         if deadline_ms is not None:
             self.start_deadlines.add((deadline_ms, state.seq, state.job_id), None)
 
-    def _decode_waiting(self, key: TimeKey, data: bytes) -> Waiting:
-        return decode_waiting(key, data, self._order_anew, self._tag_of)
+    def _decode_waiting(self, priority: int, key: TimeKey, data: bytes) -> Waiting:
+        return decode_waiting(priority, key, data, self._order_anew, self._tag_of)
 
     def _tag_of(self, queue: str) -> int:
         return self.queue(queue).order.tag

@@ -103,7 +103,7 @@ def herd(
     memory: Memory = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Many jobs due at one instant, and a CRITICAL one in the middle of them."""
+    """Many jobs due at one instant, a CRITICAL one of it submitted last, and one in the middle of them."""
     from mainspring.cli.bench import herd as bench
 
     plan = _plan(partitions, slots, memory=memory)

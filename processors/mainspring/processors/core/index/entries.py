@@ -1,6 +1,6 @@
 """What the table holds of the indexes: by the row of a job, the entries that there must be of it.
 
-`#w` + time key → waiting or ready, by the instant until which it waits (or waited)
+`#w` + priority + time key → waiting or ready, by the instant until which it waits (or waited)
 `#d` + time key → has not started, by its start deadline
 `#h` + time key → finished, by when
 `#o`            → the ids of all jobs on offer or running, in one row: there are few, and they change all the time
@@ -36,10 +36,11 @@ __all__ = [
     "entries_of",
     "in_flight_in",
     "is_in_flight",
+    "priority_byte",
     "start_deadline_of",
 ]
 
-LAYOUT: Final = "3"
+LAYOUT: Final = "4"
 """Changes with the form of the entries: a local table with others is made again from the changelog."""
 
 WAITING_PREFIX: Final = b"#w"
@@ -55,6 +56,11 @@ _COUNTS = Struct(">QQQ")
 _COUNTED = (WAITING_PREFIX, DEADLINE_PREFIX, FINISHED_PREFIX)
 _PREFIX_BYTES = 2
 """Of each of these."""
+
+
+def priority_byte(priority: int) -> bytes:
+    """What leads the time key of a waiting job: one range for each priority."""
+    return bytes((priority,))
 
 
 def encode_counts(counts: Counts) -> bytes:
@@ -110,7 +116,8 @@ def entries_of(state: JobState, order_of: Callable[[str], QueueOrder]) -> dict[b
     if not is_in_flight(state):
         order = order_of(state.queue)
         job = order.ready_job(state)
-        entries[WAITING_PREFIX + encode_time_key(time_key(job))] = encode_waiting((state.queue, order.tag, job))
+        key = WAITING_PREFIX + priority_byte(job.priority) + encode_time_key(time_key(job))
+        entries[key] = encode_waiting((state.queue, order.tag, job))
     return entries
 
 

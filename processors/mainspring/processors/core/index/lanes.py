@@ -17,7 +17,8 @@ LANE_PREFIX: Final = b"#l"
 
 _LANE = Struct(">I")
 _SEQ = Struct(">Q")
-_AT = Struct(">q")
+_REST = Struct(">qB")
+"""Of a job: its instant and its priority."""
 _BUFFERED_ROWS = 2_000
 _LEAST_ROOM = 16
 """With very many lanes the window is exceeded rather than read in crumbs."""
@@ -57,7 +58,7 @@ class LaneStore:
 
     def put(self, lane: int, job: ReadyJob) -> None:
         """Puts a job into the table."""
-        self._write(_row_key(lane, job), _AT.pack(job.at_ms))
+        self._write(_row_key(lane, job), _REST.pack(job.at_ms, job.priority))
 
     def delete(self, lane: int, job: ReadyJob) -> None:
         """Takes a job out of the table."""
@@ -92,5 +93,6 @@ def _row_key(lane: int, job: ReadyJob) -> bytes:
 def _job(row_key: bytes, value: bytes, neighbour: ReadyJob) -> ReadyJob:
     key, at = decode_numbers(row_key, len(LANE_PREFIX) + _LANE.size)
     (seq,) = _SEQ.unpack_from(row_key, at)
-    (at_ms,) = _AT.unpack(value)
-    return ReadyJob(key, seq, row_key[at + _SEQ.size :].decode(), neighbour.band, neighbour.tenant, at_ms)
+    at_ms, priority = _REST.unpack(value)
+    job_id = row_key[at + _SEQ.size :].decode()
+    return ReadyJob(key, seq, job_id, neighbour.band, neighbour.tenant, at_ms, priority)

@@ -46,6 +46,7 @@ class QueueOrder:
             state.priority if self.by_priority else 0,
             state.tenant,
             waits_until_ms(state),
+            state.priority,
         )
 
 
@@ -67,7 +68,7 @@ def _lane(queue: str, tag: int, band: int, tenant: str) -> bytes:
 
 
 def decode_waiting(
-    key: TimeKey, data: bytes, again: Callable[[str], Waiting | None], tag_of: Callable[[str], int]
+    priority: int, key: TimeKey, data: bytes, again: Callable[[str], Waiting | None], tag_of: Callable[[str], int]
 ) -> Waiting:
     """What was encoded. Where the order of the queue has changed since, what `again` makes of the job's row.
 
@@ -82,4 +83,4 @@ def decode_waiting(
             return anew
     numbers, _ = decode_numbers(data, tenant_at + tenant_size)
     tenant = data[tenant_at : tenant_at + tenant_size].decode()
-    return queue, tag, ReadyJob(numbers, key[1], key[2], band, tenant, key[0])
+    return queue, tag, ReadyJob(numbers, key[1], key[2], band, tenant, key[0], priority)

@@ -17,3 +17,5 @@ class ReadyJob(NamedTuple):
     tenant: str
     at_ms: int = 0
     """The instant until which it waits: with `seq` and the id, its place in the index by time."""
+    priority: int = 0
+    """The job's own, whatever the queue makes of it: its range in the index by time."""
