@@ -15,7 +15,7 @@ from tests.sim.site import Site
 from tests.sim.worker_node import WorkerNode
 from tests.sim.world import FOR_EVER, SECOND, Event
 
-__all__ = ["Chaos", "Menu", "draw_leaps", "draw_menu", "draw_projector_faults"]
+__all__ = ["Chaos", "Menu", "draw_leaps", "draw_menu", "draw_moves", "draw_projector_faults"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,8 @@ class Menu:
     evictions: float = 0.0
     outages: float = 0.0
     """The whole cluster is away."""
+    moves: float = 0.0
+    """The coordinator of transactions moves from broker to broker."""
     clock_steps: float = 0.0
     clock_leaps: float = 0.0
     """A clock goes ahead by a day or an hour, or back by an hour, and is set right after a while."""
@@ -101,6 +103,11 @@ def draw_leaps(rng: Random) -> float:
     return math.exp(rng.uniform(math.log(0.02), math.log(0.3))) if rng.random() < 0.4 else 0.0
 
 
+def draw_moves(rng: Random) -> float:
+    """How often the coordinator of transactions moves, in a menu of the seed's own."""
+    return math.exp(rng.uniform(math.log(0.1), math.log(3))) if rng.random() < 0.4 else 0.0
+
+
 _OFF_MS = 10_000
 _IMPATIENT = 1 / 3
 """Who tells a worker to stop so often tells it again soon."""
@@ -144,6 +151,7 @@ class Chaos:
             site.projector.on_born.append(partial(self._watch_view, site.projector))
         self._regular(menu.evictions, self._evict)
         self._regular(menu.outages, self._outage)
+        self._regular(menu.moves, self._move)
         self._regular(menu.compactions, self._compact)
 
     def stop(self) -> None:
@@ -305,6 +313,10 @@ class Chaos:
         for node in self._site.nodes:
             if node.process is not None:
                 node.process.cut(duration)
+
+    def _move(self) -> None:
+        self._world.saw("coordinator moved")
+        self._site.broker.transactions.move(round(0.1 * SECOND * math.pow(100, self._rng.random())))
 
     def _compact(self) -> None:
         for log in self._site.broker.logs(self._site.topology.scheduler_changelog.name):

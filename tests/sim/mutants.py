@@ -18,6 +18,7 @@ from mainspring.processors.engine.transactor import Outcome, Transactor
 from mainspring.processors.scheduler.program import SchedulerProgram
 from mainspring.schemas.common import ConfirmedStart, JobStatus
 from mainspring.workers import leases
+from mainspring.workers.attempt import StopReason
 from mainspring.workers.holdings import Holdings
 from tests.sim.faults import Menu
 from tests.sim.kafka.membership import GroupToken
@@ -225,6 +226,17 @@ def _refusal_believed(patch: Patch) -> None:
     patch(Holdings, "refused", refused)
 
 
+def _handed_back_at_once(patch: Patch) -> None:
+    original = Holdings.stop_all
+
+    def stop_all(self: Holdings, reason: StopReason) -> None:
+        original(self, reason)
+        for attempt in list(self.attempts.values()):
+            self._release(attempt.job_id, attempt.number)
+
+    patch(Holdings, "stop_all", stop_all)
+
+
 def _no_heartbeats(patch: Patch) -> None:
     def beats(attempts: Iterable[Any], **_: Any) -> Iterator[Any]:
         return iter(())
@@ -265,6 +277,7 @@ _MOVES = Menu(stops=10, evictions=6, slow_markers=0.5)
 _NAPS_IN_REBALANCES = Menu(pause_per_step=0.02, evictions=2, stops=2)
 _SLEEPS = Menu(pauses=4, pause_per_step=0.003)
 _SILENCES = Menu(worker_pauses=4, worker_cuts=4)
+_DRAINS = Menu(drains=4)
 _HELD_UP = Menu(worker_cuts=6, slow_markers=0.3)
 _CROWD = {"schedulers": 3, "partitions": 4}
 _FOLLOWED = {"on_disk": True, "standby": True, "schedulers": 3, "partitions": 4, "history_max_count": 8}
@@ -272,6 +285,11 @@ _BLIND = {"transaction_timeout_ms": 60_000, "session_timeout_ms": 3_000, "schedu
 _LASTING = {"patience_ms": 1_000, "session_timeout_ms": 30_000}
 _ASTRAY = {"load": LoadShape(jobs=100, span=SECONDS * SECOND, retry=0.5, poison=0.3)}
 _LONG = {"workers": 3, "load": LoadShape(jobs=60, span=SECONDS * SECOND, long=0.5, long_ms=12_000)}
+_LEAVING = {
+    "workers": 3,
+    "worker": WorkerShape(drain_ms=500),
+    "load": LoadShape(jobs=100, span=SECONDS * SECOND, long=0.5),
+}
 _BUSY = {
     "schedulers": 1,
     "workers": 3,
@@ -311,6 +329,9 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant("retries are not counted", _retries_forgotten, "all ends"),
     Mutant("a worker starts what was not confirmed", _started_unconfirmed, "runs only what it holds"),
     Mutant("a refusal is taken for a confirmation", _refusal_believed, "runs only what it holds"),
+    Mutant(
+        "what is told to stop is handed back at once", _handed_back_at_once, "never twice at once", _DRAINS, _LEAVING
+    ),
     Mutant("a worker sends no heartbeats", _no_heartbeats, "all ends"),
     Mutant("an event is forgotten", _event_forgotten, "revision contiguous"),
     Mutant(

@@ -46,6 +46,7 @@ RARE: Final = (
     "disk lost",
     "changelog compacted",
     "cluster away",
+    "coordinator moved",
     "clock set back",
     "clock set forward",
     # Machines that never come back, while one of each role must do it all.

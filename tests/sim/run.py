@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 
 from mainspring.schemas import SubmitJob
-from tests.sim.faults import Chaos, Menu, draw_leaps, draw_menu, draw_projector_faults
+from tests.sim.faults import Chaos, Menu, draw_leaps, draw_menu, draw_moves, draw_projector_faults
 from tests.sim.kafka import COMMITTED, PartitionLog
 from tests.sim.load import LoadShape
 from tests.sim.node import Node
@@ -146,6 +146,7 @@ def draw_plan(seed: int, duration_s: int) -> Plan:
     menu = draw_menu(rng)
     leaves_one = rng.random() < LEAVES_ONE
     shape = replace(shape, standby=shape.on_disk and rng.random() < STANDBY)
+    menu = replace(menu, moves=draw_moves(Random(f"moves {seed}")))
     if seed % 2 == 0:
         shape, menu = _with_schedules(seed, shape, menu)
     return Plan(seed=seed, duration=duration, menu=menu, shape=shape, leaves_one=leaves_one)

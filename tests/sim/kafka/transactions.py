@@ -63,6 +63,15 @@ class Transactions:
         self._log = log
         self._txns: dict[str, _Txn] = {}
         self._by_producer: dict[int, _Txn] = {}
+        self._away_until = 0
+
+    def move(self, duration: int) -> None:
+        """The coordinator moves to another broker, which has read its log after so long. Until then nobody answers."""
+        self._away_until = max(self._away_until, self._world.now + duration)
+
+    def _be_here(self) -> None:
+        if self._world.now < self._away_until:
+            raise BrokerError("NOT_COORDINATOR")
 
     @property
     def open(self) -> int:
@@ -75,6 +84,7 @@ class Transactions:
 
     def init(self, name: str, timeout: int) -> Future[tuple[int, int]]:
         """InitProducerId: producer id and epoch. Whoever has the id is shut out; what he left open is aborted first."""
+        self._be_here()
         txn = self._txns.get(name)
         if txn is None:
             txn = self._txns[name] = _Txn(name, 1000 + len(self._txns))
@@ -131,6 +141,7 @@ class Transactions:
 
     def end(self, producer_id: int, epoch: int, *, commit: bool) -> None:
         """EndTxn. Raises BrokerError. The answer comes before the markers are written, as Kafka's does."""
+        self._be_here()
         txn = self._by_producer[producer_id]
         if epoch != txn.epoch:
             raise BrokerError("PRODUCER_FENCED")
@@ -142,6 +153,7 @@ class Transactions:
             raise BrokerError("INVALID_TXN_STATE")
 
     def _checked(self, producer_id: int, epoch: int) -> _Txn:
+        self._be_here()
         txn = self._by_producer[producer_id]
         if epoch != txn.epoch:
             raise BrokerError("PRODUCER_FENCED")
@@ -164,6 +176,10 @@ class Transactions:
 
     def _time_out(self, txn: _Txn, number: int) -> None:
         if txn.state is TxnState.ONGOING and txn.number == number:
+            if self._world.now < self._away_until:
+                # Who reads the log finds when it began, and ends it at the next look.
+                self._world.at(self._away_until + self._settings.txn_sweep, lambda: self._time_out(txn, number))
+                return
             txn.epoch += 1
             self._world.note("txn.timeout", txn.name, txn.epoch)
             self._world.saw("transaction timed out")
