@@ -1,9 +1,9 @@
 """A scheduler as `mainspring scheduler` runs it, that can be told to stand still while a transaction is open.
 
 `python -m tests.proof.scheduler_process SETTINGS SLOT`. On stdin: `hold POINT` lets the next transaction that has
-written something stop just before that call of the producer, when the broker has acknowledged its records; `go` lets it
-go on. On stdout: `will hold POINT` at once, `open POINT RECORDS PARTITION,…` when it stands there, and after `go` how
-it ended, `committed` or `refused CODE`. The product has no such switch: it is put in at the ports of the engine.
+written something stop just before that call of the producer, when the broker knows of it; `go` lets it go on. On
+stdout: `will hold POINT` at once, `open POINT RECORDS PARTITION,…` when it stands there, and after `go` how it ended,
+`committed` or `refused CODE`. The product has no such switch: it is put in at the ports of the engine.
 """
 
 import os
@@ -22,8 +22,8 @@ from mainspring.settings import Settings
 from mainspring.telemetry import configure_logging, get_logger
 from tests.engine.faults import Faults, FaultyOutput
 
-POINTS = ("send_offsets", "commit")
-"""Calls that come after the flush."""
+POINTS = ("flush", "commit")
+"""Calls that come after the offsets, with which a transaction begins: the records are on their way, or are there."""
 STARTS = "starts"
 """Said in the log once the program is loaded."""
 
