@@ -29,9 +29,8 @@ from typing import Any
 from scheduler import Message, report
 
 from mainspring.processors.core import Now, QueueOrder, QueueRules, Rules
-from mainspring.processors.core.index.entries import COUNTS_KEY, WAITING_PREFIX, encode_counts, priority_byte
-from mainspring.processors.core.index.keys import encode_time_key
-from mainspring.processors.core.index.orders import encode_waiting, time_key
+from mainspring.processors.core.index.entries import COUNTS_KEY, encode_counts, waiting_key
+from mainspring.processors.core.index.orders import encode_waiting
 from mainspring.processors.core.ports import never
 from mainspring.processors.engine.program import Position
 from mainspring.processors.engine.tables.rocks import RocksTables
@@ -287,12 +286,7 @@ def fill(path: Path, partitions: int, pending: int, spread_ms: int) -> None:
         rows[home].append((b"S" + key, spec.replace(old, key).replace(old_due, due)))
         rows[home].append((b"J" + key, state.replace(old, key).replace(old_due, due)))
         job = place._replace(key=(place.key[0], due_ms), job_id=job_id, at_ms=due_ms)
-        entries[home].append(
-            (
-                WAITING_PREFIX + priority_byte(job.priority) + encode_time_key(time_key(job)),
-                encode_waiting(("default", order.tag, job)),
-            )
-        )
+        entries[home].append((waiting_key(job), encode_waiting(("default", order.tag, job))))
         counts[home] += 1
         if number % FILL_ROWS == 0 or number == pending:
             for each, mine in rows.items():

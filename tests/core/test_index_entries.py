@@ -21,11 +21,10 @@ from mainspring.processors.core.index.entries import (
     changed_entries,
     decode_counts,
     decode_ids,
-    priority_byte,
+    waiting_key,
 )
-from mainspring.processors.core.index.keys import encode_time_key
 from mainspring.processors.core.index.lanes import LANE_PREFIX
-from mainspring.processors.core.index.orders import encode_waiting, time_key
+from mainspring.processors.core.index.orders import encode_waiting
 from mainspring.schemas.common import JobStatus, Priority
 from mainspring.schemas.tables import JobState
 from tests.core.spec import NOON, Partition
@@ -107,7 +106,7 @@ def test_an_entry_of_a_job_that_is_elsewhere_by_its_row_is_dropped_and_the_job_s
     for name, at_ms, seq in (("nobody", NOON, 90), ("ended", NOON + 5, 0), ("job-0", NOON + 7, 1), ("job-2", NOON, 3)):
         job = orders.ready_job(partition.state("job-1"))._replace(job_id=name, at_ms=at_ms, seq=seq)
         row = encode_waiting(("default", orders.tag, job))
-        store.rows[WAITING_PREFIX + priority_byte(job.priority) + encode_time_key(time_key(job))] = row
+        store.rows[waiting_key(job)] = row
 
     # when another owner takes over and all are due,
     partition.taken_over().later(2_000)

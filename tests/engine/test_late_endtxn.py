@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -77,7 +77,6 @@ class Late:
     """How many events readers of committed records see by now."""
     answer: int | None = None
     """What the broker said to it."""
-    _size: int = field(default=0, init=False)
 
     def output(self, inner: Output) -> "LateOutput":
         return LateOutput(inner, self)

@@ -44,12 +44,7 @@ class Worker:
     `ports`: the world that it lives in.
     """
 
-    def __init__(
-        self,
-        config: WorkerConfig,
-        registry: Registry,
-        ports: WorkerPorts = REAL_PORTS,
-    ) -> None:
+    def __init__(self, config: WorkerConfig, registry: Registry, ports: WorkerPorts = REAL_PORTS) -> None:
         self._config = config
         self._registry = registry
         self._ports = ports

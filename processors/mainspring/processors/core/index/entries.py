@@ -16,6 +16,7 @@ from typing import Final
 
 from mainspring.processors.core.index.keys import encode_time_key
 from mainspring.processors.core.index.orders import QueueOrder, encode_waiting, time_key
+from mainspring.processors.core.index.ready_job import ReadyJob
 from mainspring.processors.core.ports import IndexRow, IndexStore
 from mainspring.schemas.common import JobStatus
 from mainspring.schemas.tables import JobState
@@ -36,8 +37,9 @@ __all__ = [
     "entries_of",
     "in_flight_in",
     "is_in_flight",
-    "priority_byte",
     "start_deadline_of",
+    "waiting_key",
+    "waiting_range",
 ]
 
 LAYOUT: Final = "4"
@@ -58,9 +60,14 @@ _PREFIX_BYTES = 2
 """Of each of these."""
 
 
-def priority_byte(priority: int) -> bytes:
-    """What leads the time key of a waiting job: one range for each priority."""
-    return bytes((priority,))
+def waiting_range(priority: int) -> bytes:
+    """What leads the keys of all waiting jobs of a priority."""
+    return WAITING_PREFIX + bytes((priority,))
+
+
+def waiting_key(job: ReadyJob) -> bytes:
+    """The key of a job's entry while it waits or is ready."""
+    return waiting_range(job.priority) + encode_time_key(time_key(job))
 
 
 def encode_counts(counts: Counts) -> bytes:
@@ -116,8 +123,7 @@ def entries_of(state: JobState, order_of: Callable[[str], QueueOrder]) -> dict[b
     if not is_in_flight(state):
         order = order_of(state.queue)
         job = order.ready_job(state)
-        key = WAITING_PREFIX + priority_byte(job.priority) + encode_time_key(time_key(job))
-        entries[key] = encode_waiting((state.queue, order.tag, job))
+        entries[waiting_key(job)] = encode_waiting((state.queue, order.tag, job))
     return entries
 
 

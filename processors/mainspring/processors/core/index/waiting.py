@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import Final
 
-from mainspring.processors.core.index.entries import WAITING_PREFIX, priority_byte
+from mainspring.processors.core.index.entries import waiting_range
 from mainspring.processors.core.index.keys import TimeKey
 from mainspring.processors.core.index.orders import Waiting, encode_waiting, time_key
 from mainspring.processors.core.index.ready_job import ReadyJob
@@ -35,7 +35,7 @@ class WaitingIndex:
         """`decode` makes a job of its priority, its key and its row; `window`: jobs in memory, per priority."""
         self._ranges: dict[int, TimedIndex[Waiting]] = {
             int(priority): TimedIndex(
-                WAITING_PREFIX + priority_byte(priority),
+                waiting_range(priority),
                 encode_waiting,
                 partial(decode, int(priority)),
                 store=store,
