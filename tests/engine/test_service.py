@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry, Histogram
 
 from mainspring.processors.engine.errors import ConfigurationError, FatalKafkaError, FaultKind, TransactionError
 from mainspring.processors.engine.program import Position
 from mainspring.processors.engine.tables import MemoryTables
 from mainspring.processors.scheduler import Scheduler, run_scheduler, supervise_schedulers
-from mainspring.processors.scheduler.measures import observe_many
 from mainspring.processors.scheduler.rows import PROTOCOL, PositionRows, ProtocolError
 from mainspring.processors.scheduler.service import EXIT_CONFIGURATION, EXIT_OK
 from mainspring.schemas import JobCompleted, JobSubmitted, PositionRow
@@ -214,27 +212,6 @@ def test_what_was_decided_is_counted_when_it_is_committed(kafka: str, prefix: st
         here.until(lambda: len(here.events(JobSubmitted)) == 7)
 
         assert submitted() == before + 7
-
-
-def test_many_observations_at_once_equal_as_many_single_ones() -> None:
-    values = [0.0, 0.001, 0.05, 0.050001, 1.0, 7.5, 1_000_000.0, 0.05]
-    registry = CollectorRegistry()
-    one = Histogram("one", "", registry=registry)
-    many = Histogram("many", "", registry=registry)
-
-    for value in values:
-        one.observe(value)
-    observe_many(many, values)
-
-    def shown(histogram: Histogram) -> list[tuple[object, ...]]:
-        (metric,) = histogram.collect()
-        return [
-            (sample.name.split("_", 1)[1], sample.labels, sample.value)
-            for sample in metric.samples
-            if not sample.name.endswith("_created")
-        ]
-
-    assert shown(many) == shown(one)
 
 
 def test_a_partition_that_a_later_version_has_written_is_not_taken_over() -> None:

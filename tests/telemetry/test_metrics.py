@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from mainspring.telemetry import metrics
 
@@ -39,3 +39,24 @@ def test_every_metric_is_set_by_somebody() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
 
     assert {name for name in names if not re.search(rf"\b{name}\b", text)} == set()
+
+
+def test_many_observations_at_once_equal_as_many_single_ones() -> None:
+    values = [0.0, 0.001, 0.05, 0.050001, 1.0, 7.5, 1_000_000.0, 0.05]
+    registry = CollectorRegistry()
+    one = Histogram("one", "", registry=registry)
+    many = Histogram("many", "", registry=registry)
+
+    for value in values:
+        one.observe(value)
+    metrics.observe_many(many, values)
+
+    def shown(histogram: Histogram) -> list[tuple[object, ...]]:
+        (metric,) = histogram.collect()
+        return [
+            (sample.name.split("_", 1)[1], sample.labels, sample.value)
+            for sample in metric.samples
+            if not sample.name.endswith("_created")
+        ]
+
+    assert shown(many) == shown(one)

@@ -25,7 +25,14 @@ __all__ = ["JobEvent", "Progress", "Terminal", "Verdict", "is_terminal", "status
 
 Terminal: TypeAlias = JobCompleted | JobFailed | JobTimedOut | JobCancelled
 
-_TERMINAL = frozenset({JobStatus.COMPLETED, JobStatus.FAILED, JobStatus.TIMED_OUT, JobStatus.CANCELLED})
+_STATUS_OF_END = {
+    JobCompleted: JobStatus.COMPLETED,
+    JobFailed: JobStatus.FAILED,
+    JobTimedOut: JobStatus.TIMED_OUT,
+    JobCancelled: JobStatus.CANCELLED,
+}
+_TERMINAL = frozenset(_STATUS_OF_END.values())
+_REJECTIONS = (CommandRejected, ScheduleCommandRejected)
 
 
 def is_terminal(status: JobStatus | None) -> bool:
@@ -35,15 +42,7 @@ def is_terminal(status: JobStatus | None) -> bool:
 
 def status_of(end: Terminal) -> JobStatus:
     """The terminal status that an event brings."""
-    match end:
-        case JobCompleted():
-            return JobStatus.COMPLETED
-        case JobFailed():
-            return JobStatus.FAILED
-        case JobTimedOut():
-            return JobStatus.TIMED_OUT
-        case JobCancelled():
-            return JobStatus.CANCELLED
+    return _STATUS_OF_END[type(end)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class Verdict:
     @property
     def rejection(self) -> CommandRejected | ScheduleCommandRejected | None:
         """The refusal, if it is one."""
-        return self.event if isinstance(self.event, CommandRejected | ScheduleCommandRejected) else None
+        return self.event if isinstance(self.event, _REJECTIONS) else None
 
 
 class Progress:
@@ -119,6 +118,7 @@ class Progress:
         return self.status is JobStatus.RUNNING
 
     def _move(self, event: JobEvent) -> None:
+        # The three events of a job that simply succeeds come first: their order here is their cost.
         match event:
             case JobSubmitted():
                 self.status, self.seq, self.due_at_ms = JobStatus.PENDING, event.seq, event.due_at_ms
@@ -127,6 +127,8 @@ class Progress:
             case JobStarted():
                 self.status, self.attempts, self.worker_id = JobStatus.RUNNING, event.attempt, event.worker_id
                 self.started_at_ms = event.decided_at_ms
+            case JobCompleted() | JobFailed() | JobTimedOut() | JobCancelled():
+                self._end(event)
             case JobRetryScheduled():
                 self.status, self.due_at_ms, self.started_at_ms = JobStatus.RETRY_WAIT, event.due_at_ms, None
                 self.error = event.error or self.error
@@ -134,9 +136,10 @@ class Progress:
                 self.due_at_ms = event.due_at_ms
             case JobCancelRequested():
                 self.cancel_requested = True
-            case JobCompleted() | JobFailed() | JobTimedOut() | JobCancelled():
-                if isinstance(event, JobFailed):
-                    self.error = event.error or self.error
-                if isinstance(event, JobCancelled) and event.command_id is not None:
-                    self.cancel_requested = True
-                self.status, self.terminal = status_of(event), event
+
+    def _end(self, event: Terminal) -> None:
+        if isinstance(event, JobFailed):
+            self.error = event.error or self.error
+        if isinstance(event, JobCancelled) and event.command_id is not None:
+            self.cancel_requested = True
+        self.status, self.terminal = _STATUS_OF_END[type(event)], event

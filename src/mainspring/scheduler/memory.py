@@ -1,5 +1,7 @@
 """What the facade remembers of jobs: all that are not terminal, and the latest that are."""
 
+from collections import OrderedDict
+
 from mainspring.client.info import JobInfo, aware
 from mainspring.client.outcomes import ResultDecoder, result_of
 from mainspring.client.progress import JobEvent, Progress
@@ -30,7 +32,8 @@ class JobMemory:
         self._history_limit = history_limit
         self._decode_result = decode_result
         self._live: dict[str, Progress] = {}
-        self._finished: dict[str, Progress] = {}  # in the order in which they ended
+        # In the order in which they ended; the first of a plain dict is slow to find once many before it are gone.
+        self._finished: OrderedDict[str, Progress] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._live) + len(self._finished)
@@ -79,7 +82,7 @@ class JobMemory:
         self._live.pop(job_id, None)
         self._finished[job_id] = progress
         while len(self._finished) > self._history_limit:
-            del self._finished[next(iter(self._finished))]
+            self._finished.popitem(last=False)
 
 
 def _implied(event: JobEvent) -> JobStatus | None:

@@ -1,11 +1,13 @@
 """What a worker counts, for `/metrics`."""
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 
 from prometheus_client import Counter, Histogram
 
 from mainspring.telemetry import metrics
+from mainspring.telemetry.metrics import observe_many
 from mainspring.workers.attempt import Attempt
 from mainspring.workers.config import WorkerStatus
 
@@ -30,15 +32,17 @@ class Measures:
 
     def ended(self, attempts: Iterable[Attempt], now: float) -> None:
         """These attempts have ended."""
+        seconds: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
         for attempt in attempts:
-            if attempt.outcome is None or attempt.reported or not attempt.started_at:
-                continue
-            key = (attempt.handler.name, attempt.outcome.kind.name)
+            if attempt.outcome is not None and not attempt.reported and attempt.started_at:
+                key = (attempt.handler.name, attempt.outcome.kind.name)
+                seconds[key].append(max(0.0, now - attempt.started_at))
+        for key, values in seconds.items():
             duration = self._durations.get(key)
             if duration is None:
                 labels = {"kind": metrics.kind_label(key[0]), "outcome": key[1].lower()}
                 duration = self._durations[key] = metrics.ATTEMPT_DURATION.labels(**labels)
-            duration.observe(max(0.0, now - attempt.started_at))
+            observe_many(duration, values)
 
     def turn(self, status: WorkerStatus) -> None:
         """The loop came round."""

@@ -5,6 +5,8 @@ answer to an earlier claim of it may still be on its way, for a repeated claim i
 anew would take that answer for its own and start the attempt a second time.
 """
 
+from collections import OrderedDict
+
 from mainspring.schemas.bounds import INSTANT_MAX_MS
 
 __all__ = ["PAST_MAX", "PAST_S", "PastAttempts"]
@@ -21,9 +23,10 @@ class PastAttempts:
     """What the scheduler has confirmed and is over here, and claims that were given up before they were answered."""
 
     def __init__(self) -> None:
-        self._over: dict[str, tuple[int, int, float]] = {}
+        # Not plain dicts: to find the first key of one, the interpreter steps over all that was deleted before it.
+        self._over: OrderedDict[str, tuple[int, int, float]] = OrderedDict()
         """By job id: attempt, when it was due (epoch milliseconds), and since when it is over (seconds, monotonic)."""
-        self._unanswered: dict[tuple[str, int], float] = {}
+        self._unanswered: OrderedDict[tuple[str, int], float] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._over) + len(self._unanswered)
@@ -35,13 +38,13 @@ class PastAttempts:
             attempt, due_at_ms, _ = known
         self._over[job_id] = (attempt, INSTANT_MAX_MS if due_at_ms is None else due_at_ms, now)
         if len(self._over) > PAST_MAX:
-            del self._over[next(iter(self._over))]
+            self._over.popitem(last=False)
 
     def given_up(self, job_id: str, attempt: int, now: float) -> None:
         """Nobody has answered the claim, and the worker waits no longer."""
         self._unanswered[job_id, attempt] = now
         if len(self._unanswered) > PAST_MAX:
-            del self._unanswered[next(iter(self._unanswered))]
+            self._unanswered.popitem(last=False)
 
     def refused(self, job_id: str, attempt: int) -> None:
         """The claim has been answered after all. It was lost, so the attempt may be claimed again."""
@@ -61,7 +64,7 @@ class PastAttempts:
     def forget(self, now: float) -> None:
         """Time has passed."""
         oldest = now - PAST_S
-        while self._over and self._over[job_id := next(iter(self._over))][2] <= oldest:
-            del self._over[job_id]
-        while self._unanswered and self._unanswered[claim := next(iter(self._unanswered))] <= oldest:
-            del self._unanswered[claim]
+        while self._over and self._over[next(iter(self._over))][2] <= oldest:
+            self._over.popitem(last=False)
+        while self._unanswered and self._unanswered[next(iter(self._unanswered))] <= oldest:
+            self._unanswered.popitem(last=False)

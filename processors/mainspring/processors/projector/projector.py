@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from contextlib import closing
 
@@ -55,8 +56,9 @@ class Projector:
         self._url = parse_url(config.url)
         self._now_ms = now_ms
         self._rebuild = config.rebuild
-        self._live: dict[str, JobRow] = {}
-        self._live_schedules: dict[str, ScheduleRow] = {}
+        # The first of a plain dict is slow to find once many before it are gone.
+        self._live: OrderedDict[str, JobRow] = OrderedDict()
+        self._live_schedules: OrderedDict[str, ScheduleRow] = OrderedDict()
         self._positions: dict[int, Position] = {}
         self._passed: dict[int, int] = {}
         self._ends: dict[int, int] = {}
@@ -252,10 +254,10 @@ class Projector:
             if not is_terminal(row.state.status):
                 self._live[job_id] = row
         while len(self._live) > LIVE_ROWS:
-            del self._live[next(iter(self._live))]
+            self._live.popitem(last=False)
         self._live_schedules |= {key: row for key, row in changes.schedules.rows.items() if row is not None}
         while len(self._live_schedules) > LIVE_SCHEDULES:
-            del self._live_schedules[next(iter(self._live_schedules))]
+            self._live_schedules.popitem(last=False)
 
     def _moved(self, arrived: Iterable[Arrived], placed: Iterable[Placed], topic_id: str) -> list[Position]:
         newest = {record.partition: record for record in arrived}

@@ -1,11 +1,8 @@
 """What the scheduler tells Prometheus: counted per transaction, since a label costs as much as a decision."""
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
-
-from prometheus_client import Histogram
 
 from mainspring.processors.core import PartitionCore
 from mainspring.processors.engine.ports import Place
@@ -24,8 +21,9 @@ from mainspring.schemas import (
     ScheduleEvent,
 )
 from mainspring.telemetry import metrics
+from mainspring.telemetry.metrics import observe_many
 
-__all__ = ["count_events", "count_schedule_events", "measure", "observe_many"]
+__all__ = ["count_events", "count_schedule_events", "measure"]
 
 StateOf: TypeAlias = Callable[[str], JobState | None]
 """The row of a job."""
@@ -72,19 +70,6 @@ def measure(cores: Iterable[PartitionCore], lags: Mapping[Place, int], group: st
         metrics.LEASES.labels(queue=queue).set(count)
     for (topic, partition), lag in lags.items():
         metrics.CONSUMER_LAG.labels(group=group, topic=topic, partition=partition).set(lag)
-
-
-def observe_many(histogram: Histogram, values: Iterable[float]) -> None:
-    """Observes many values at the cost of few: the library takes a lock and a walk for each."""
-    bounds: list[float] = histogram._upper_bounds  # noqa: SLF001 - there is no public way to add to a bucket
-    hits: Counter[int] = Counter()
-    total = 0.0
-    for value in values:
-        hits[bisect_left(bounds, value)] += 1
-        total += value
-    for index, count in hits.items():
-        histogram._buckets[index].inc(count)  # noqa: SLF001 - as above; a test compares it with `observe`
-    histogram._sum.inc(total)  # noqa: SLF001 - as above
 
 
 def _count_submitted(events: Sequence[JobEvent], _state_of: StateOf) -> None:
