@@ -24,6 +24,12 @@ def test_more_in_sync_copies_than_copies_are_refused() -> None:
     assert "2 in-sync copies cannot be had from 1" in refused(topics__min_isr=2)
 
 
+def test_a_worker_with_an_identity_in_the_group_needs_a_name_that_stays() -> None:
+    assert "set worker.id to a name that no other worker has" in refused(worker__static_member=True)
+    flags = {"worker.static_member": True, "worker.id": "w-0"}
+    assert Settings.load(environ={}, flags=flags).worker_config().static_member
+
+
 def test_a_worker_may_only_serve_declared_queues() -> None:
     text = refused(worker__queues="default,mial")
 

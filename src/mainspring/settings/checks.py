@@ -89,6 +89,12 @@ def _queues(settings: "Settings") -> str | None:
     return f"{', '.join(unknown)}: no such queue; declare it under `queues` (declared: {declared})"
 
 
+def _static_member(settings: "Settings") -> str | None:
+    if not settings.worker.static_member or settings.worker.id is not None:
+        return None
+    return "an identity in the group must stay over restarts: set worker.id to a name that no other worker has"
+
+
 def _sasl_protocol(settings: "Settings") -> str | None:
     kafka = settings.kafka
     wants = kafka.sasl_mechanism is not None or kafka.sasl_username is not None
@@ -119,6 +125,7 @@ CHECKS = (
     Check(paths=("scheduler.standby", "scheduler.tables"), broken=_standby),
     Check(paths=("topics.min_isr", "topics.replication"), broken=_min_isr),
     Check(paths=("worker.queues", "queues"), broken=_queues),
+    Check(paths=("worker.static_member", "worker.id"), broken=_static_member),
     Check(paths=("kafka.security_protocol", "kafka.sasl_mechanism", "kafka.sasl_username"), broken=_sasl_protocol),
     Check(paths=("kafka.sasl_mechanism", "kafka.sasl_username", "kafka.sasl_password"), broken=_sasl_password),
 )

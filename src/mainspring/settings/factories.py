@@ -167,6 +167,7 @@ def worker_config(settings: "Settings") -> "WorkerConfig":
         worker_id=worker.id or default_worker_id(),
         queues=worker.queues,
         slots=worker.slots,
+        static_member=worker.static_member,
         lease_ms=worker.lease_ms,
         heartbeat_ms=worker.heartbeat_ms,
         drain_ms=worker.drain_ms,

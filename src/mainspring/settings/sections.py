@@ -145,6 +145,10 @@ class WorkerSection(Section):
     """Where the jobs are: `module:attribute` of an `App`, several separated by commas."""
     id: str | None = None
     """Name of this worker, unique among all; by default host name and a random part."""
+    static_member: bool = False
+    """Whether `worker.id` is its identity in the group, too: while one that was killed comes back within the session
+    (of the brokers' `group.min.session.timeout.ms`), the others go on, and it has the same offers again. One that ends
+    leaves its offers to the others only after the session. Needs `worker.id`."""
     queues: Names = ("default",)
     """Queues to work for; separated by commas in an environment variable."""
     slots: PositiveInt = 10

@@ -23,6 +23,7 @@ class WorkerConfig:
 
     Attributes:
         worker_id: unique among all workers; signals are addressed to it.
+        static_member: whether it is the worker's identity in the group, too; it must then stay over restarts.
         queues: queues to work for.
         slots: attempts that run, or wait for their start to be confirmed, at once.
         lease_ms, heartbeat_ms: how long a silent worker keeps its attempts, and how often it renews them.
@@ -41,6 +42,7 @@ class WorkerConfig:
     worker_id: str = field(default_factory=default_worker_id)
     queues: tuple[str, ...] = ("default",)
     slots: int = 10
+    static_member: bool = False
     lease_ms: int = 10_000
     heartbeat_ms: int = 3_000
     drain_ms: int = 30_000

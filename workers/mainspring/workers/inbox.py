@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mainspring.schemas.common import Priority
+from mainspring.schemas.errors import MainspringError
 from mainspring.topics import Connection, Topic, Topology, partition_for
 from mainspring.topics.errors import TopicMismatchError
 from mainspring.workers.ports import REAL_PORTS, Clock, WorkerPorts
 
-__all__ = ["OfferInbox", "SignalInbox", "StoppedWaitingError"]
+__all__ = ["DuplicateWorkerError", "OfferInbox", "SignalInbox", "StoppedWaitingError"]
 
 R = TypeVar("R")
 log = logging.getLogger(__name__)
@@ -30,6 +31,16 @@ _ABSENT = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC
 _NO_USE = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.SASL_AUTHENTICATION_FAILED})
 
 
+class DuplicateWorkerError(MainspringError):
+    """Another worker has taken the identity of this one."""
+
+    def __init__(self, instance_id: str) -> None:
+        super().__init__(
+            f"another worker runs as {instance_id!r}: with worker.static_member each needs a worker.id of its own, "
+            "and a worker must be gone before another takes its name"
+        )
+
+
 class StoppedWaitingError(Exception):
     """The worker was told to stop while it still waited for the cluster."""
 
@@ -44,7 +55,7 @@ def _read(consumer: Consumer, wait_s: float) -> list[Any]:
         error = message.error()
         if error is None:
             records.append(message)
-        elif error.fatal():
+        elif error.fatal() or error.code() == KafkaError._FATAL:
             raise KafkaException(error)
         else:
             hint = f" {HINT}" if error.code() in _ABSENT else ""
@@ -58,6 +69,9 @@ class OfferInbox:
     Offers are read uncommitted: an aborted one costs a refused claim, while an open transaction of a dead scheduler
     would hide what others offer behind it. An offset is committed once what was sent before it has been acknowledged;
     what a crash forgets in between is offered again by the scheduler.
+
+    `instance_id`: an identity that stays over restarts. A group deals out anew whenever a member comes or goes, and
+    nobody takes offers until the session of one that was killed is over; one with an identity comes back in its place.
     """
 
     def __init__(
@@ -66,7 +80,10 @@ class OfferInbox:
         topology: Topology,
         queues: Sequence[str],
         ports: WorkerPorts = REAL_PORTS,
+        instance_id: str | None = None,
     ) -> None:
+        identity = {} if instance_id is None else {"group.instance.id": instance_id}
+        self._instance_id = instance_id
         self._consumer = ports.consumer(
             connection.consumer_config(
                 **{
@@ -83,6 +100,7 @@ class OfferInbox:
                     "heartbeat.interval.ms": 1_000,
                     "queued.min.messages": 2_000,
                     "fetch.queue.backoff.ms": 10,
+                    **identity,
                 }
             )
         )
@@ -107,8 +125,14 @@ class OfferInbox:
         return bool(self._unsettled)
 
     def read(self, wait_s: float) -> list[Any]:
-        """Offers at hand; waits for the first."""
-        return _read(self._consumer, wait_s)
+        """Offers at hand; waits for the first. Raises `DuplicateWorkerError`."""
+        try:
+            return _read(self._consumer, wait_s)
+        except KafkaException as error:
+            if self._instance_id is None:
+                raise
+            # That another member has its identity is the only thing that ends a member of a group for good.
+            raise DuplicateWorkerError(self._instance_id) from error
 
     def answered(self, messages: Sequence[Any], sent: int) -> None:
         """All these have been dealt with; their offsets count once `sent` records are acknowledged."""

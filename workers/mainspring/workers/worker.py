@@ -150,7 +150,8 @@ class Worker:
             is_stopped=lambda: stop.is_set() or self._draining.is_set(),
             ports=self._ports,
         )
-        self._offers = OfferInbox(config.connection, config.topology, config.queues, self._ports)
+        instance_id = config.worker_id if config.static_member else None
+        self._offers = OfferInbox(config.connection, config.topology, config.queues, self._ports, instance_id)
         self._state = WorkerState.RUNNING
         log.info("worker %s runs; handlers: %d, slots: %d", config.worker_id, len(self._registry), config.slots)
 
