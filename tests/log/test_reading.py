@@ -8,21 +8,15 @@ from mainspring.log import LogError, dead_letters, history, job_at, job_logs, st
 from mainspring.schemas import (
     AttemptClaimed,
     AttemptHeartbeat,
-    CancelJob,
-    Cause,
-    CauseSource,
     ClaimRefused,
     DeadLetter,
-    ForwardedCommand,
     HeldAttempt,
-    JobCancelled,
     JobCompleted,
     JobRetryScheduled,
     JobStarted,
     JobStatus,
     JobSubmitted,
     LogCaptured,
-    Txn,
 )
 from mainspring.topics import partition_for
 from tests.log.conftest import Written
@@ -113,33 +107,7 @@ def test_a_claim_that_lost_is_in_the_history_with_its_refusal(written: Written) 
 
 
 def test_a_command_that_was_sent_on_from_another_partition_is_in_the_history(written: Written) -> None:
-    # given a cancel on the wrong partition, forwarded and carried out
-    double, topology = written.double, written.topology
-    home = double.partition("waits")
-    command = CancelJob(job_id="waits", command_id="astray", actor="tester", requested_at_ms=double.tick())
-    cause = double.put(topology.commands, "waits", command, partition=1 - home)
-    forwarded = ForwardedCommand(
-        key="another-key",
-        topic=topology.commands.name,
-        partition=cause.partition,
-        offset=cause.offset,
-        value=written.codec.encode(command),
-    )
-    offset = written.log.append(topology.followups, home, b"waits", written.codec.encode(forwarded), double.tick())
-    double.emit(
-        JobCancelled(
-            job_id="waits",
-            revision=2,
-            decided_at_ms=double.tick(),
-            cause=Cause(source=CauseSource.FOLLOWUPS, partition=home, offset=offset),
-            cancel_code="REQUESTED",
-            command_id="astray",
-            actor="tester",
-            reason="",
-            attempt=0,
-            txn=Txn(id=0, index=0, size=0),
-        )
-    )
+    written.double.cancel_astray("waits")
 
     assert types(written, "waits") == [
         "SubmitJob",

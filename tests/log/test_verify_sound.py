@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from mainspring.log.source import Place
 from mainspring.log.verify import VerifyProgress, verify
-from mainspring.schemas import (
-    CancelJob,
-    Cause,
-    CauseSource,
-    DeadLetter,
-    ForwardedCommand,
-    JobCancelled,
-    RetryJob,
-    SubmitJob,
-    Txn,
-)
+from mainspring.schemas import CancelJob, DeadLetter, RetryJob, SubmitJob
 from tests.log.conftest import Written
 
 
@@ -91,32 +81,8 @@ def test_a_command_that_was_sent_twice_has_one_verdict_and_that_is_right(written
 def test_a_command_that_was_sent_on_and_a_retry_that_was_repeated_are_answered(written: Written) -> None:
     # given a cancel that went astray under another key and was carried out at home
     double, topology, log = written.double, written.topology, written.log
-    home = double.partition("waits")
-    command = CancelJob(job_id="waits", command_id="astray", actor="tester", requested_at_ms=double.tick())
-    astray = double.put(topology.commands, "waits", command, partition=1 - home)
-    log.patch(topology.commands, astray.partition, astray.offset, key=b"another-key")
-    forwarded = ForwardedCommand(
-        key="another-key",
-        topic=topology.commands.name,
-        partition=astray.partition,
-        offset=astray.offset,
-        value=written.codec.encode(command),
-    )
-    offset = log.append(topology.followups, home, b"waits", written.codec.encode(forwarded), double.tick())
-    double.emit(
-        JobCancelled(
-            job_id="waits",
-            revision=2,
-            decided_at_ms=double.tick(),
-            cause=Cause(source=CauseSource.FOLLOWUPS, partition=home, offset=offset),
-            cancel_code="REQUESTED",
-            command_id="astray",
-            actor="tester",
-            reason="",
-            attempt=0,
-            txn=Txn(id=0, index=0, size=0),
-        )
-    )
+    came = double.cancel_astray("waits")
+    log.patch(topology.commands, came.partition, came.offset, key=b"another-key")
     # and a retry that the client sent twice, so that its submit was sent on twice and accepted once
     partition, at = log.find(written.codec, topology.commands, RetryJob, job_id="failed")
     repeated = log.records[topology.commands.name, partition][at]

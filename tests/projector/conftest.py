@@ -18,10 +18,8 @@ from mainspring.processors.projector import Projector, ProjectorConfig, Projecto
 from mainspring.processors.projector.database import parse_url
 from mainspring.processors.projector.tables import metadata
 from mainspring.schemas import Codec
-from mainspring.topics import Connection, Topology
 from tests.support.postgres import NoPostgresError, PostgresServer
-from tests.support.synthetic_log import KafkaSink, SchedulerDouble
-from tests.support.topics import make_topics
+from tests.support.synthetic_kafka import SyntheticCluster
 
 WAIT_S = 30.0
 
@@ -56,14 +54,8 @@ def view_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cluster:
+class Cluster(SyntheticCluster):
     """The topics of one installation on a real broker, a double that writes them, and projectors that read them."""
-
-    connection: Connection
-    topology: Topology
-    codec: Codec
-    sink: KafkaSink
-    double: SchedulerDouble
 
     def config(self, url: str, **changes: Any) -> ProjectorConfig:
         config = ProjectorConfig(
@@ -135,32 +127,7 @@ class Running:
 @pytest.fixture
 def cluster(kafka: str, prefix: str, codec: Codec) -> Cluster:
     """An installation with two partitions and empty topics."""
-    return new_cluster(kafka, prefix, codec)
-
-
-def new_cluster(kafka: str, prefix: str, codec: Codec) -> Cluster:
-    connection = Connection(kafka)
-    topology = Topology(prefix=prefix, partitions=2, queues=("default", "bulk"))
-    make_topics(
-        connection,
-        [
-            topology.commands,
-            topology.followups,
-            topology.attempts,
-            topology.events,
-            topology.scheduler_changelog,
-            topology.dead_letters,
-            topology.logs,
-        ],
-    )
-    sink = KafkaSink(connection, topology)
-    return Cluster(
-        connection=connection,
-        topology=topology,
-        codec=codec,
-        sink=sink,
-        double=SchedulerDouble(topology, codec, sink),
-    )
+    return Cluster.new(kafka, prefix, codec)
 
 
 def dump(url: str) -> dict[str, list[tuple[Any, ...]]]:

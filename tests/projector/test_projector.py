@@ -26,8 +26,8 @@ from mainspring.processors.projector.view import View
 from mainspring.schemas import JobStatus, Record
 from mainspring.topics import Connection
 from tests.projector.conftest import Cluster, dump
+from tests.support.every_life import every_life
 from tests.support.postgres import PostgresServer
-from tests.support.synthetic_log import every_life
 from tests.support.topics import make_topics
 
 pytestmark = pytest.mark.broker

@@ -16,8 +16,10 @@ from mainspring.processors.projector.view import JobFilter, JobOrder, JobSummary
 from mainspring.schemas import Codec, CommandRejected, JobStatus, Priority, Txn
 from mainspring.topics import Topology
 from tests.projector.conftest import dump
+from tests.support.every_life import every_life
 from tests.support.memory_view import keep, placed_events, project, write
-from tests.support.synthetic_log import MemoryLog, SchedulerDouble, every_life
+from tests.support.scheduler_double import SchedulerDouble
+from tests.support.synthetic_log import MemoryLog
 
 
 @pytest.fixture
