@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, select
 
 from mainspring.processors.projector import Projector, ProjectorConfig, ProjectorStatus
-from mainspring.processors.projector.database import parse_url
-from mainspring.processors.projector.tables import metadata
 from mainspring.schemas import Codec
+from mainspring.topics import Topology
 from tests.support.postgres import NoPostgresError, PostgresServer
+from tests.support.scheduler_double import SchedulerDouble
 from tests.support.synthetic_kafka import SyntheticCluster
+from tests.support.synthetic_log import MemoryLog
 
 WAIT_S = 30.0
 
@@ -130,13 +130,8 @@ def cluster(kafka: str, prefix: str, codec: Codec) -> Cluster:
     return Cluster.new(kafka, prefix, codec)
 
 
-def dump(url: str) -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of every table of a view, in the order of its primary key."""
-    engine = create_engine(parse_url(url))
-    with engine.connect() as connection:
-        rows = {
-            table.name: [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key.columns))]
-            for table in metadata.sorted_tables
-        }
-    engine.dispose()
-    return rows
+@pytest.fixture
+def double(codec: Codec) -> SchedulerDouble:
+    """A double that writes into memory."""
+    topology = Topology(partitions=2, queues=("default", "bulk"))
+    return SchedulerDouble(topology, codec, MemoryLog(topology))
