@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from mainspring.log.source import Place
-from mainspring.schemas import AttemptClaimed, JobStarted, Txn
+from mainspring.schemas import AttemptClaimed, DeadLetter, JobStarted, Txn
+from mainspring.topics import Topic
 from tests.log.conftest import Written
 
 Fault = Callable[[Written], Place | None]
@@ -73,3 +74,21 @@ def started(written: Written, job_id: str, **changes: Any) -> JobStarted:
         txn=Txn(id=78, index=0, size=1),
     )
     return replace(event, **changes)
+
+
+def put_aside(written: Written, topic: Topic, offset: int, key: bytes, *, at_ms: int) -> DeadLetter:
+    """Writes the dead letter of a record of partition 0 that nobody can read."""
+    letter = DeadLetter(
+        topic=topic.name,
+        partition=0,
+        offset=offset,
+        key=key,
+        reason="UNDECODABLE",
+        detail="no magic byte",
+        value=b"garbage",
+        value_bytes=7,
+        recorded_by="double",
+        recorded_at_ms=1,
+    )
+    written.log.append(written.topology.dead_letters, 0, key, written.codec.encode(letter), at_ms)
+    return letter

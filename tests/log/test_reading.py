@@ -9,7 +9,6 @@ from mainspring.schemas import (
     AttemptClaimed,
     AttemptHeartbeat,
     ClaimRefused,
-    DeadLetter,
     HeldAttempt,
     JobCompleted,
     JobRetryScheduled,
@@ -20,6 +19,7 @@ from mainspring.schemas import (
 )
 from mainspring.topics import partition_for
 from tests.log.conftest import Written
+from tests.log.seeding import put_aside
 from tests.support.synthetic_log import START_MS
 
 
@@ -192,19 +192,7 @@ def test_captured_output_comes_in_the_order_of_attempts(written: Written) -> Non
 
 
 def test_dead_letters_are_listed_with_their_bytes_and_belong_to_the_history_of_their_job(written: Written) -> None:
-    letter = DeadLetter(
-        topic=written.topology.attempts.name,
-        partition=0,
-        offset=5,
-        key=b"runs",
-        reason="UNDECODABLE",
-        detail="no magic byte",
-        value=b"garbage",
-        value_bytes=7,
-        recorded_by="double",
-        recorded_at_ms=1,
-    )
-    written.log.append(written.topology.dead_letters, 0, b"runs", written.codec.encode(letter), START_MS + 10**9)
+    letter = put_aside(written, written.topology.attempts, 5, b"runs", at_ms=START_MS + 10**9)
 
     assert [each.record for each in dead_letters(written.log, written.codec)] == [letter]
     assert types(written, "runs")[-1] == "DeadLetter"

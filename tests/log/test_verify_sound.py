@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from mainspring.log.source import Place
 from mainspring.log.verify import VerifyProgress, verify
-from mainspring.schemas import CancelJob, DeadLetter, RetryJob, SubmitJob
+from mainspring.schemas import CancelJob, RetryJob, SubmitJob
 from tests.log.conftest import Written
+from tests.log.seeding import put_aside
 
 
 def test_a_sound_log_has_no_findings_and_all_is_counted(written: Written) -> None:
@@ -34,19 +35,7 @@ def test_a_poison_command_with_a_dead_letter_is_listed_and_is_no_fault(written: 
     # given a record that nobody can read, put aside by the scheduler
     topic = written.topology.commands
     offset = written.log.append(topic, 0, b"poison", b"garbage", 1)
-    letter = DeadLetter(
-        topic=topic.name,
-        partition=0,
-        offset=offset,
-        key=b"poison",
-        reason="UNDECODABLE",
-        detail="no magic byte",
-        value=b"garbage",
-        value_bytes=7,
-        recorded_by="double",
-        recorded_at_ms=1,
-    )
-    written.log.append(written.topology.dead_letters, 0, b"poison", written.codec.encode(letter), 1)
+    put_aside(written, topic, offset, b"poison", at_ms=1)
 
     report = verify(written.log, written.codec)
 
