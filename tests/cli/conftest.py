@@ -1,32 +1,14 @@
 """A command line without the settings of the machine that runs the tests."""
 
-import json
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mainspring.cli import output, run
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
-    """What one command did."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """Its output as JSON."""
-        return json.loads(self.out)
-
-
-Cli = Callable[..., Ran]
+from tests.cli.command_line import Cli, Ran
+from tests.cli.installation import Installation, Site, installation
 
 
 @pytest.fixture
@@ -49,3 +31,16 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     yield invoke
     output.stdout.cache_clear()
     output.stderr.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def site(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Topics, a scheduler, a worker with the sample jobs, and a projector."""
+    with installation(kafka, tmp_path_factory.mktemp("installation")) as made:
+        yield made
+
+
+@pytest.fixture
+def installed(site: Site, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Installation:
+    """Runs commands in this process with the settings of the installation."""
+    return Installation(site=site, cli=cli, monkeypatch=monkeypatch)

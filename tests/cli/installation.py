@@ -19,7 +19,7 @@ from urllib.request import urlopen
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.cli.conftest import Cli, Ran
+from tests.cli.command_line import Cli, Ran
 
 MAINSPRING = [sys.executable, "-m", "mainspring.cli"]
 READY_S = 60.0
@@ -77,6 +77,24 @@ class Installation:
         with self.monkeypatch.context() as patched:
             patched.setattr(sys, "stdin", StringIO(stdin))
             return self.cli("--config", str(self.site.config), *arguments)
+
+    def submitted(self, *arguments: str) -> str:
+        """The id of a job that was accepted."""
+        done = self("job", "submit", *arguments)
+        assert done.code == 0, done.err
+        return done.out.strip()
+
+    def ended(self, *arguments: str) -> str:
+        """The id of a job that has ended, however."""
+        job_id = self.submitted(*arguments)
+        self("job", "watch", job_id)
+        return job_id
+
+    def why(self, job_id: str) -> str:
+        """Why a job stands where it does: the type of the reason."""
+        done = self("job", "explain", job_id, "-o", "json")
+        assert done.code == 0, done.err
+        return str(done.json["why"]["type"])
 
 
 def run_apart(config: Path, *arguments: str) -> Ran:

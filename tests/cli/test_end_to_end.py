@@ -3,103 +3,18 @@
 import json
 import secrets
 import sqlite3
-import time
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from mainspring.cli.errors import ExitCode
-from tests.cli.conftest import Cli, Ran
-from tests.cli.installation import Installation, Site, installation
+from tests.cli.command_line import Cli, Ran
+from tests.cli.installation import Installation, Site
+from tests.cli.job_keys import DETAIL_KEYS, JOB_KEYS
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
-
-JOB_KEYS = {
-    *("job_id", "name", "status", "queue", "priority", "tenant", "tags", "attempt", "retries", "max_retries", "lost"),
-    *(
-        "max_lost",
-        "cancelling",
-        "submitted_at",
-        "due_at",
-        "started_at",
-        "finished_at",
-        "worker_id",
-        "ended_code",
-        "error",
-    ),
-    *("schedule_id", "retry_of", "revision", "seq", "partition", "last_event"),
-}
-DETAIL_KEYS = JOB_KEYS | {
-    *("submitted_by", "submit_reason", "submit_command_id", "timeout_ms", "deadline", "start_deadline", "payload"),
-    *("payload_bytes", "content_type", "result", "result_bytes", "result_content_type", "ended_by", "ended_reason"),
-    *("cancel", "attempts", "events"),
-}
-
-
-@pytest.fixture(scope="module")
-def site(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Topics, a scheduler, a worker with the sample jobs, and a projector."""
-    with installation(kafka, tmp_path_factory.mktemp("installation")) as made:
-        yield made
-
-
-@pytest.fixture
-def installed(site: Site, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Installation:
-    """Runs commands in this process with the settings of the installation."""
-    return Installation(site=site, cli=cli, monkeypatch=monkeypatch)
-
-
-def submitted(installed: Installation, *arguments: str) -> str:
-    """The id of a job that was accepted."""
-    done = installed("job", "submit", *arguments)
-    assert done.code == 0, done.err
-    return done.out.strip()
-
-
-def ended(installed: Installation, *arguments: str) -> str:
-    """The id of a job that has ended, however."""
-    job_id = submitted(installed, *arguments)
-    installed("job", "watch", job_id)
-    return job_id
-
-
-def test_plan_shows_what_apply_makes_and_a_second_apply_makes_nothing(cli: Cli, kafka: str, prefix: str) -> None:
-    where = (
-        "--bootstrap",
-        kafka,
-        "--prefix",
-        prefix,
-        "--set",
-        "topics.partitions=2",
-        "--set",
-        "topics.work_partitions=1",
-    )
-
-    planned = cli("topics", "plan", "-o", "json", *where)
-    checked = cli("topics", "plan", "--check", *where)
-    applied = cli("topics", "apply", "-o", "json", *where)
-    again = cli("topics", "plan", "--check", "-o", "json", *where)
-
-    assert planned.code == applied.code == again.code == 0
-    assert checked.code == ExitCode.FAILURE
-    assert json.loads(planned.out) == json.loads(applied.out)
-    assert {step["action"] for step in json.loads(planned.out)["steps"]} == {"create"}
-    assert json.loads(again.out) == {"steps": [], "conflicts": []}
-
-
-def test_another_partition_count_is_a_conflict_and_changes_nothing(cli: Cli, kafka: str, prefix: str) -> None:
-    where = ("--bootstrap", kafka, "--prefix", prefix, "--set", "topics.work_partitions=1")
-    cli("topics", "apply", *where, "--set", "topics.partitions=2")
-
-    plan = cli("topics", "plan", *where, "--set", "topics.partitions=3", "-o", "json")
-    apply = cli("topics", "apply", *where, "--set", "topics.partitions=3")
-
-    assert plan.code == apply.code == ExitCode.REJECTED
-    assert f"{prefix}events" in {each["topic"] for each in json.loads(plan.out)["conflicts"]}
-    assert "Nothing was changed" in apply.err
-    assert apply.out == ""
 
 
 def test_submit_and_wait_prints_the_result_alone_on_stdout(installed: Installation) -> None:
@@ -163,7 +78,7 @@ def test_a_wait_that_ends_first_is_exit_code_5_and_the_job_goes_on(installed: In
 
 
 def test_what_the_scheduler_refuses_is_exit_code_4(installed: Installation) -> None:
-    job_id = submitted(installed, "hello", "--delay", "1h")
+    job_id = installed.submitted("hello", "--delay", "1h")
 
     twice = installed("job", "submit", "hello", "--id", job_id)
     queue = installed("job", "submit", "hello", "--queue", "absent")
@@ -178,8 +93,8 @@ def test_what_the_client_refuses_is_a_usage_error(installed: Installation) -> No
 
 
 def test_get_shows_a_job_with_its_attempts_and_its_history(installed: Installation) -> None:
-    job_id = ended(
-        installed, "flaky", "--payload", '{"chance": 1.0}', "--retries", "1", "--retry-delay", "10ms", "--tag", "t"
+    job_id = installed.ended(
+        "flaky", "--payload", '{"chance": 1.0}', "--retries", "1", "--retry-delay", "10ms", "--tag", "t"
     )
 
     job = installed("job", "get", job_id, "-o", "json").json
@@ -210,13 +125,13 @@ def test_a_job_that_is_not_there_is_exit_code_3(installed: Installation) -> None
 
 def test_list_filters_orders_and_pages(installed: Installation) -> None:
     tag = secrets.token_hex(4)
-    ids = [ended(installed, "hello", "--tag", tag, "--priority", "high") for _ in range(3)]
+    ids = [installed.ended("hello", "--tag", tag, "--priority", "high") for _ in range(3)]
 
     def listed(*words: str) -> Ran:
         return installed("job", "list", "--tag", tag, *words)
 
     # The view follows the log; the end of a job may be in the one before it is in the other.
-    _until(lambda: len(listed("--status", "completed", "-o", "json").json["jobs"]) == len(ids))
+    eventually(lambda: len(listed("--status", "completed", "-o", "json").json["jobs"]) == len(ids))
     first = listed("--limit", "2", "--order", "oldest", "-o", "json").json
     rest = listed("--limit", "2", "--order", "oldest", "--cursor", first["next_cursor"], "-o", "json").json
     none = listed("--status", "failed", "-o", "json").json
@@ -231,7 +146,7 @@ def test_list_filters_orders_and_pages(installed: Installation) -> None:
 
 
 def test_a_waiting_job_is_rescheduled_cancelled_and_run_again(installed: Installation) -> None:
-    job_id = submitted(installed, "hello", "--delay", "1h")
+    job_id = installed.submitted("hello", "--delay", "1h")
 
     moved = installed("job", "reschedule", job_id, "--at", "2999-01-01T00:00:00Z", "-o", "json")
     cancelled = installed("job", "cancel", job_id, "--reason", "not needed", "-o", "json")
@@ -245,8 +160,8 @@ def test_a_waiting_job_is_rescheduled_cancelled_and_run_again(installed: Install
 
 
 def test_a_running_job_is_told_to_stop(installed: Installation) -> None:
-    job_id = submitted(installed, "sleep", "--payload", '{"seconds": 120}')
-    _until(lambda: _why(installed, job_id)["type"] == "Running")
+    job_id = installed.submitted("sleep", "--payload", '{"seconds": 120}')
+    eventually(lambda: installed.why(job_id) == "Running")
 
     cancelled = installed("job", "cancel", job_id)
 
@@ -257,11 +172,11 @@ def test_a_running_job_is_told_to_stop(installed: Installation) -> None:
 
 
 def test_watch_prints_each_event_of_a_life_as_a_line(installed: Installation) -> None:
-    job_id = submitted(installed, "hello")
+    job_id = installed.submitted("hello")
 
     lines = installed("job", "watch", job_id, "-o", "json").out.splitlines()
     table = installed("job", "watch", job_id)
-    waiting = installed("job", "watch", submitted(installed, "hello", "--delay", "1h"), "--timeout", "1s")
+    waiting = installed("job", "watch", installed.submitted("hello", "--delay", "1h"), "--timeout", "1s")
 
     events = [json.loads(line) for line in lines]
     assert [event["type"] for event in events] == ["JobSubmitted", "JobStarted", "JobCompleted"]
@@ -271,17 +186,17 @@ def test_watch_prints_each_event_of_a_life_as_a_line(installed: Installation) ->
 
 
 def test_explain_gives_the_typed_reason_and_the_event_that_made_it_so(installed: Installation) -> None:
-    scheduled = submitted(installed, "hello", "--delay", "1h")
-    done = ended(installed, "hello")
-    unknown = submitted(installed, "no.such.handler")
+    scheduled = installed.submitted("hello", "--delay", "1h")
+    done = installed.ended("hello")
+    unknown = installed.submitted("no.such.handler")
 
     later = installed("job", "explain", scheduled, "-o", "json").json
     assert (later["status"], later["why"]["type"]) == ("PENDING", "ScheduledUntil")
     assert later["last_event"]["type"] == "JobSubmitted"
     assert later["last_event"]["cause"]["source"] == "COMMANDS"
     assert later["last_event"]["offset"] >= 0
-    assert _why(installed, done)["type"] == "Finished"
-    _until(lambda: _why(installed, unknown)["type"] == "Parked")
+    assert installed.why(done) == "Finished"
+    eventually(lambda: installed.why(unknown) == "Parked")
     # Between two pauses it is on offer again; the page of one look has all of it.
     pages: list[str] = []
 
@@ -289,7 +204,7 @@ def test_explain_gives_the_typed_reason_and_the_event_that_made_it_so(installed:
         pages.append(installed("job", "explain", unknown).out)
         return "No worker that was asked has known its name" in pages[-1]
 
-    _until(parked)
+    eventually(parked)
     words = " ".join(pages[-1].split())
     assert "name no.such.handler" in words
     assert "if no worker knows the name by then" in words
@@ -297,7 +212,7 @@ def test_explain_gives_the_typed_reason_and_the_event_that_made_it_so(installed:
 
 
 def test_logs_are_what_the_attempt_wrote(installed: Installation) -> None:
-    job_id = ended(installed, "hello", "--payload", '{"name": "Bob"}')
+    job_id = installed.ended("hello", "--payload", '{"name": "Bob"}')
 
     shown = installed("job", "logs", job_id)
     as_json = installed("job", "logs", job_id, "-o", "json").json
@@ -309,7 +224,7 @@ def test_logs_are_what_the_attempt_wrote(installed: Installation) -> None:
 
 
 def test_the_log_is_tailed_and_a_jobs_life_is_told_from_all_topics(installed: Installation) -> None:
-    job_id = ended(installed, "hello")
+    job_id = installed.ended("hello")
 
     tailed = [json.loads(line) for line in installed("log", "tail", "--job", job_id, "-o", "json").out.splitlines()]
     told = installed("log", "history", job_id, "-o", "json").json
@@ -324,7 +239,7 @@ def test_the_log_is_tailed_and_a_jobs_life_is_told_from_all_topics(installed: In
 
 
 def test_the_state_at_a_time_is_the_fold_up_to_it(installed: Installation) -> None:
-    job_id = ended(installed, "hello")
+    job_id = installed.ended("hello")
     events = installed("job", "get", job_id, "-o", "json").json["events"]
 
     at_submit = installed("log", "state", "--job", job_id, "--at", events[0]["decided_at"], "-o", "json").json
@@ -339,7 +254,7 @@ def test_the_state_at_a_time_is_the_fold_up_to_it(installed: Installation) -> No
 
 
 def test_the_audit_is_clean_live_and_from_an_export(installed: Installation) -> None:
-    ended(installed, "hello")
+    installed.ended("hello")
 
     live = installed("log", "verify", "-o", "json")
     exported = installed("log", "export", "log.avro", "-o", "json")
@@ -374,7 +289,7 @@ def test_doctor_says_which_topics_are_missing(installed: Installation) -> None:
 
 
 def test_every_process_serves_metrics_and_health_on_loopback(installed: Installation, site: Site) -> None:
-    ended(installed, "hello")
+    installed.ended("hello")
 
     for role, running in site.services.items():
         for path in ("/livez", "/readyz", "/startupz"):
@@ -387,21 +302,6 @@ def test_every_process_serves_metrics_and_health_on_loopback(installed: Installa
     _, text = site.services["scheduler"].get("/metrics")
     assert 'mainspring_partition_owner{partition="0",role="scheduler"} 1.0' in text
     assert "mainspring_txn_duration_seconds_count" in text
-
-
-def _why(installed: Installation, job_id: str) -> dict[str, object]:
-    done: Ran = installed("job", "explain", job_id, "-o", "json")
-    assert done.code == 0, done.err
-    why: dict[str, object] = done.json["why"]
-    return why
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    """Returns when the condition holds; fails after a minute."""
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about within a minute"
-        time.sleep(0.2)
 
 
 def test_the_view_of_another_installation_is_refused_and_without_a_broker_its_age_is_told(

@@ -15,7 +15,7 @@ from mainspring.cli.context import hoist
 from mainspring.cli.errors import CliError, ExitCode, as_cli_error
 from mainspring.processors.projector import ViewBusyError
 from mainspring.settings import Settings
-from tests.cli.conftest import Cli
+from tests.cli.command_line import Cli
 
 MAINSPRING = [sys.executable, "-m", "mainspring.cli"]
 

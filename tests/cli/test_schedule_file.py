@@ -10,7 +10,7 @@ from mainspring.client.schedules.definition import define
 from mainspring.jobs.payload import JSON
 from mainspring.schemas import Priority
 from mainspring.schemas.schedule import CatchUp, CronRule, FoldRule, GapRule, IntervalRule, Overlap
-from tests.cli.conftest import Cli
+from tests.cli.command_line import Cli
 
 FULL = """
 [[schedules]]

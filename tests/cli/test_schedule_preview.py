@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli.conftest import Cli
+from tests.cli.command_line import Cli
 
 _NIGHTLY = ("--cron", "30 2 * * *", "--tz", "Europe/Berlin")
 

@@ -1,7 +1,6 @@
 """Schedules by the commands, on a real broker, with a scheduler, a worker and a projector that commands run."""
 
 import secrets
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,7 @@ from typing import Any
 import pytest
 
 from mainspring.cli.errors import ExitCode
-from tests.cli.conftest import Cli
-from tests.cli.installation import Installation, Site, installation
+from tests.cli.installation import Installation
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(300)]
@@ -20,17 +18,6 @@ SCHEDULE_KEYS = {
     *("skipped", "failed", "running", "last_run", "last_job_id", "last_outcome", "pause_code", "paused_by"),
     "pause_note",
 }
-
-
-@pytest.fixture(scope="module")
-def site(kafka: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with installation(kafka, tmp_path_factory.mktemp("schedules")) as made:
-        yield made
-
-
-@pytest.fixture
-def installed(site: Site, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Installation:
-    return Installation(site=site, cli=cli, monkeypatch=monkeypatch)
 
 
 def created(installed: Installation, *arguments: str) -> str:

@@ -1,40 +1,15 @@
 """What was read and does not fit into one transaction: bounded, in order, void when its partition moves."""
 
-from dataclasses import dataclass
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mainspring.processors.engine.backlog import Backlog
 from mainspring.processors.engine.ports import ReadResult, Received
-
-
-@dataclass(frozen=True)
-class Fake:
-    """A record as it was read."""
-
-    place: tuple[str, int]
-    at: int
-    size: int = 0
-
-    def topic(self) -> str:
-        return self.place[0]
-
-    def partition(self) -> int:
-        return self.place[1]
-
-    def offset(self) -> int:
-        return self.at
-
-    def key(self) -> bytes | None:
-        return None
-
-    def value(self) -> bytes | None:
-        return b"x" * self.size
+from tests.engine.fake_record import FakeRecord
 
 
 def commands(count: int, size: int, partition: int = 0) -> list[Received]:
-    return [Fake(("commands", partition), at, size) for at in range(count)]
+    return [FakeRecord(("commands", partition), at, size) for at in range(count)]
 
 
 def offsets(read: ReadResult) -> list[int]:
@@ -59,7 +34,8 @@ def test_an_end_counts_as_reached_only_when_all_before_it_has_been_taken_out() -
 
     first = backlog.take(
         ReadResult(
-            records=[*commands(2, size=90), Fake(heartbeats, 7, 10)], ends=[(heartbeats, 8), (("followups", 0), 0)]
+            records=[*commands(2, size=90), FakeRecord(heartbeats, 7, 10)],
+            ends=[(heartbeats, 8), (("followups", 0), 0)],
         )
     )
     second = backlog.take(ReadResult(ends=[(large, 2)]))
@@ -84,7 +60,7 @@ def test_what_waits_of_a_partition_that_moved_is_dropped_with_its_ends() -> None
 @given(st.lists(st.integers(min_value=0, max_value=250), max_size=30), st.integers(1, 200))
 def test_everything_comes_out_once_in_order_and_in_pieces_that_fit(sizes: list[int], max_bytes: int) -> None:
     backlog = Backlog(max_records=10, max_bytes=max_bytes)
-    read: list[Received] = [Fake(("commands", 0), at, size) for at, size in enumerate(sizes)]
+    read: list[Received] = [FakeRecord(("commands", 0), at, size) for at, size in enumerate(sizes)]
 
     pieces = [backlog.take(ReadResult(records=list(read)))]
     while backlog:
@@ -102,7 +78,7 @@ def test_what_was_not_decided_comes_first_and_its_end_is_told_again() -> None:
 
     backlog.put_back(taken.records[1:], {place: 4})
     assert backlog.room == 7, "others are read meanwhile, as much as fits beside"
-    again = backlog.take(ReadResult(records=[Fake(place, 4), Fake(place, 5)], ends=[(place, 6)]))
+    again = backlog.take(ReadResult(records=[FakeRecord(place, 4), FakeRecord(place, 5)], ends=[(place, 6)]))
 
     assert offsets(again) == [1, 2, 3, 4, 5]
     assert again.ends == [(place, 6)]

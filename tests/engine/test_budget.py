@@ -20,34 +20,18 @@ from mainspring.processors.engine.partition import Barrier, Partition
 from mainspring.processors.engine.processing import Processing
 from mainspring.processors.engine.transactor import Outcome
 from tests.core.spec import Partition as CorePartition
+from tests.engine.fake_record import FakeRecord
 
 MAX_BYTES, MAX_MS = 1_000, 100
 
 
 @dataclass(frozen=True)
-class Fake:
+class Fake(FakeRecord):
     """A record as it was read, and what it costs to decide on."""
 
-    place: tuple[str, int]
-    at: int
     decides: int = 0
     takes_ms: int = 0
     fails: bool = False
-
-    def topic(self) -> str:
-        return self.place[0]
-
-    def partition(self) -> int:
-        return self.place[1]
-
-    def offset(self) -> int:
-        return self.at
-
-    def key(self) -> bytes | None:
-        return None
-
-    def value(self) -> bytes | None:
-        return b""
 
 
 @dataclass

@@ -1,6 +1,5 @@
 """The parts of the loop that need no Kafka: pace, batches, staged rows, placement of offers."""
 
-from dataclasses import dataclass
 from itertools import chain, pairwise
 
 import pytest
@@ -15,30 +14,7 @@ from mainspring.processors.engine.tables import MemoryTables
 from mainspring.processors.scheduler.placement import SILENT_MS, Placed, WorkPlacement
 from mainspring.schemas import Priority
 from mainspring.topics import Topology
-
-
-@dataclass(frozen=True)
-class Fake:
-    """A record as it was read."""
-
-    place: tuple[str, int]
-    at: int
-
-    def topic(self) -> str:
-        return self.place[0]
-
-    def partition(self) -> int:
-        return self.place[1]
-
-    def offset(self) -> int:
-        return self.at
-
-    def key(self) -> bytes | None:
-        return None
-
-    def value(self) -> bytes | None:
-        return b""
-
+from tests.engine.fake_record import FakeRecord
 
 INPUTS = ("followups", "attempts", "commands")
 
@@ -50,7 +26,12 @@ def owned(number: int, *, ready: bool = True, at: int = 0) -> Partition:
 
 
 def test_a_batch_is_decided_in_the_order_of_the_inputs_whatever_came_first() -> None:
-    read = [Fake(("commands", 0), 0), Fake(("attempts", 1), 4), Fake(("followups", 0), 2), Fake(("commands", 0), 1)]
+    read = [
+        FakeRecord(("commands", 0), 0),
+        FakeRecord(("attempts", 1), 4),
+        FakeRecord(("followups", 0), 2),
+        FakeRecord(("commands", 0), 1),
+    ]
 
     batch = in_order(read, INPUTS, {0: owned(0), 1: owned(1)})
 
@@ -62,7 +43,7 @@ def test_a_batch_is_decided_in_the_order_of_the_inputs_whatever_came_first() -> 
 
 
 def test_records_of_partitions_that_are_not_ours_or_not_ready_are_left_out() -> None:
-    read = [Fake(("commands", number), 0) for number in range(3)]
+    read = [FakeRecord(("commands", number), 0) for number in range(3)]
 
     batch = in_order(read, INPUTS, {0: owned(0), 1: owned(1, ready=False)})
 
@@ -70,7 +51,7 @@ def test_records_of_partitions_that_are_not_ours_or_not_ready_are_left_out() -> 
 
 
 def test_records_before_the_position_are_left_out() -> None:
-    read = [Fake(("commands", 0), offset) for offset in range(5)]
+    read = [FakeRecord(("commands", 0), offset) for offset in range(5)]
 
     (only,) = in_order(read, INPUTS, {0: owned(0, at=3)})
 
@@ -80,7 +61,7 @@ def test_records_before_the_position_are_left_out() -> None:
 @given(sizes=st.lists(st.integers(min_value=1, max_value=9), min_size=1, max_size=6).filter(lambda s: sum(s) > 1))
 def test_halves_hold_everything_once_and_in_order(sizes: list[int]) -> None:
     batch = [
-        Slice(topic="commands", partition=number, records=[Fake(("commands", number), at) for at in range(size)])
+        Slice(topic="commands", partition=number, records=[FakeRecord(("commands", number), at) for at in range(size)])
         for number, size in enumerate(sizes)
     ]
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import pytest
 
 ROOT = Path(__file__).parents[2]
-_HIDDEN = {".venv", ".git", ".mainspring", "node_modules", "build", "dist"}
+_HIDDEN = {".venv", ".git", ".mainspring", ".pytest_cache", "node_modules", "build", "dist"}
 _CODE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"`[^`\n]*`")
 _LINK = re.compile(r"\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")

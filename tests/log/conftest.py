@@ -8,7 +8,9 @@ import pytest
 
 from mainspring.schemas import Codec
 from mainspring.topics import Topology
-from tests.support.synthetic_log import MemoryLog, SchedulerDouble, every_life
+from tests.support.every_life import every_life
+from tests.support.scheduler_double import SchedulerDouble
+from tests.support.synthetic_log import MemoryLog
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,51 +15,26 @@ from mainspring.log import ExportedLog, KafkaLog, LogTopicError, export, history
 from mainspring.log.verify import Check
 from mainspring.schemas import Codec, JobStatus
 from mainspring.topics import Connection, Topic, Topology
-from tests.support.synthetic_log import KafkaSink, SchedulerDouble, every_life
-from tests.support.topics import make_topics
+from tests.support.every_life import every_life
+from tests.support.synthetic_kafka import SyntheticCluster
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.broker
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cluster:
-    """An installation with two partitions on a real broker."""
-
-    connection: Connection
-    topology: Topology
-    sink: KafkaSink
-    double: SchedulerDouble
+@pytest.fixture
+def cluster(kafka: str, prefix: str, codec: Codec) -> SyntheticCluster:
+    return SyntheticCluster.new(kafka, prefix, codec)
 
 
 @pytest.fixture
-def cluster(kafka: str, prefix: str, codec: Codec) -> Cluster:
-    connection = Connection(kafka)
-    topology = Topology(prefix=prefix, partitions=2, queues=("default", "bulk"))
-    make_topics(
-        connection,
-        [
-            topology.commands,
-            topology.followups,
-            topology.attempts,
-            topology.events,
-            topology.scheduler_changelog,
-            topology.dead_letters,
-            topology.logs,
-        ],
-    )
-    sink = KafkaSink(connection, topology)
-    return Cluster(connection=connection, topology=topology, sink=sink, double=SchedulerDouble(topology, codec, sink))
-
-
-@pytest.fixture
-def log(cluster: Cluster) -> Iterator[KafkaLog]:
+def log(cluster: SyntheticCluster) -> Iterator[KafkaLog]:
     with KafkaLog(cluster.connection, cluster.topology) as opened:
         yield opened
 
 
 def test_a_sound_log_is_clean_and_its_control_records_are_counted(
-    cluster: Cluster, log: KafkaLog, codec: Codec
+    cluster: SyntheticCluster, log: KafkaLog, codec: Codec
 ) -> None:
     every_life(cluster.double)
 
@@ -73,7 +47,9 @@ def test_a_sound_log_is_clean_and_its_control_records_are_counted(
     assert report.gaps["commands"] == 0
 
 
-def test_an_aborted_transaction_is_invisible_and_no_fault(cluster: Cluster, log: KafkaLog, codec: Codec) -> None:
+def test_an_aborted_transaction_is_invisible_and_no_fault(
+    cluster: SyntheticCluster, log: KafkaLog, codec: Codec
+) -> None:
     # given a decision that was aborted and then made again
     double = cluster.double
     double.submit("job")
@@ -93,7 +69,7 @@ def test_an_aborted_transaction_is_invisible_and_no_fault(cluster: Cluster, log:
 
 
 def test_a_torn_transaction_is_found(
-    cluster: Cluster, log: KafkaLog, codec: Codec, monkeypatch: pytest.MonkeyPatch
+    cluster: SyntheticCluster, log: KafkaLog, codec: Codec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a transaction that was committed before its last event was in it, as a late EndTxn does
     double = cluster.double
@@ -122,7 +98,7 @@ def test_a_torn_transaction_is_found(
 
 
 def test_an_open_transaction_hides_what_follows_and_the_audit_ends_before_it(
-    cluster: Cluster, log: KafkaLog, codec: Codec
+    cluster: SyntheticCluster, log: KafkaLog, codec: Codec
 ) -> None:
     double = cluster.double
     double.submit("before")
@@ -140,7 +116,7 @@ def test_an_open_transaction_hides_what_follows_and_the_audit_ends_before_it(
     eventually(lambda: verify(log, codec).jobs_by_status == {"RUNNING": 1})
 
 
-def test_a_log_that_grows_while_it_is_audited_is_clean(cluster: Cluster, log: KafkaLog, codec: Codec) -> None:
+def test_a_log_that_grows_while_it_is_audited_is_clean(cluster: SyntheticCluster, log: KafkaLog, codec: Codec) -> None:
     # given a scheduler at work
     stop = threading.Event()
     failed: list[BaseException] = []
@@ -172,7 +148,9 @@ def test_a_log_that_grows_while_it_is_audited_is_clean(cluster: Cluster, log: Ka
     assert [str(finding) for report in reports for finding in report.findings] == []
 
 
-def test_records_past_retention_are_unverifiable_and_no_fault(cluster: Cluster, log: KafkaLog, codec: Codec) -> None:
+def test_records_past_retention_are_unverifiable_and_no_fault(
+    cluster: SyntheticCluster, log: KafkaLog, codec: Codec
+) -> None:
     every_life(cluster.double)
     admin = AdminClient(cluster.connection.admin_config())
     places = [TopicPartition(cluster.topology.attempts.name, partition, -1) for partition in range(2)]
@@ -185,7 +163,9 @@ def test_records_past_retention_are_unverifiable_and_no_fault(cluster: Cluster, 
     assert report.unverifiable["cause_past_retention"] > 0
 
 
-def test_the_state_at_a_time_is_read_only_as_far_as_it_must(cluster: Cluster, log: KafkaLog, codec: Codec) -> None:
+def test_the_state_at_a_time_is_read_only_as_far_as_it_must(
+    cluster: SyntheticCluster, log: KafkaLog, codec: Codec
+) -> None:
     cluster.double.submit("first")
     between_ms = cluster.double.now_ms
     cluster.double.tick(1_000)
@@ -196,7 +176,7 @@ def test_the_state_at_a_time_is_read_only_as_far_as_it_must(cluster: Cluster, lo
 
 
 def test_an_export_of_a_live_log_is_audited_without_the_cluster(
-    cluster: Cluster, log: KafkaLog, codec: Codec, tmp_path: Path
+    cluster: SyntheticCluster, log: KafkaLog, codec: Codec, tmp_path: Path
 ) -> None:
     every_life(cluster.double)
 
@@ -208,7 +188,7 @@ def test_an_export_of_a_live_log_is_audited_without_the_cluster(
     assert (report.records, report.gaps, report.jobs) == (live.records, live.gaps, live.jobs)
 
 
-def test_tail_gives_the_newest_records_and_follows(cluster: Cluster, log: KafkaLog, codec: Codec) -> None:
+def test_tail_gives_the_newest_records_and_follows(cluster: SyntheticCluster, log: KafkaLog, codec: Codec) -> None:
     # given a log whose newest events are known
     for number in range(12):
         cluster.double.submit(f"job-{number}")
@@ -228,7 +208,7 @@ def test_tail_gives_the_newest_records_and_follows(cluster: Cluster, log: KafkaL
 
 
 def test_the_newest_records_are_found_behind_many_control_records(
-    cluster: Cluster, log: KafkaLog, codec: Codec
+    cluster: SyntheticCluster, log: KafkaLog, codec: Codec
 ) -> None:
     double = cluster.double
     double.submit("kept")

@@ -8,24 +8,18 @@ from mainspring.log import LogError, dead_letters, history, job_at, job_logs, st
 from mainspring.schemas import (
     AttemptClaimed,
     AttemptHeartbeat,
-    CancelJob,
-    Cause,
-    CauseSource,
     ClaimRefused,
-    DeadLetter,
-    ForwardedCommand,
     HeldAttempt,
-    JobCancelled,
     JobCompleted,
     JobRetryScheduled,
     JobStarted,
     JobStatus,
     JobSubmitted,
     LogCaptured,
-    Txn,
 )
 from mainspring.topics import partition_for
 from tests.log.conftest import Written
+from tests.log.seeding import put_aside
 from tests.support.synthetic_log import START_MS
 
 
@@ -113,33 +107,7 @@ def test_a_claim_that_lost_is_in_the_history_with_its_refusal(written: Written) 
 
 
 def test_a_command_that_was_sent_on_from_another_partition_is_in_the_history(written: Written) -> None:
-    # given a cancel on the wrong partition, forwarded and carried out
-    double, topology = written.double, written.topology
-    home = double.partition("waits")
-    command = CancelJob(job_id="waits", command_id="astray", actor="tester", requested_at_ms=double.tick())
-    cause = double.put(topology.commands, "waits", command, partition=1 - home)
-    forwarded = ForwardedCommand(
-        key="another-key",
-        topic=topology.commands.name,
-        partition=cause.partition,
-        offset=cause.offset,
-        value=written.codec.encode(command),
-    )
-    offset = written.log.append(topology.followups, home, b"waits", written.codec.encode(forwarded), double.tick())
-    double.emit(
-        JobCancelled(
-            job_id="waits",
-            revision=2,
-            decided_at_ms=double.tick(),
-            cause=Cause(source=CauseSource.FOLLOWUPS, partition=home, offset=offset),
-            cancel_code="REQUESTED",
-            command_id="astray",
-            actor="tester",
-            reason="",
-            attempt=0,
-            txn=Txn(id=0, index=0, size=0),
-        )
-    )
+    written.double.cancel_astray("waits")
 
     assert types(written, "waits") == [
         "SubmitJob",
@@ -224,19 +192,7 @@ def test_captured_output_comes_in_the_order_of_attempts(written: Written) -> Non
 
 
 def test_dead_letters_are_listed_with_their_bytes_and_belong_to_the_history_of_their_job(written: Written) -> None:
-    letter = DeadLetter(
-        topic=written.topology.attempts.name,
-        partition=0,
-        offset=5,
-        key=b"runs",
-        reason="UNDECODABLE",
-        detail="no magic byte",
-        value=b"garbage",
-        value_bytes=7,
-        recorded_by="double",
-        recorded_at_ms=1,
-    )
-    written.log.append(written.topology.dead_letters, 0, b"runs", written.codec.encode(letter), START_MS + 10**9)
+    letter = put_aside(written, written.topology.attempts, 5, b"runs", at_ms=START_MS + 10**9)
 
     assert [each.record for each in dead_letters(written.log, written.codec)] == [letter]
     assert types(written, "runs")[-1] == "DeadLetter"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
 
 from mainspring.log.verify import Check, VerifyReport, verify
 from mainspring.processors.projector import Retention
@@ -13,6 +12,7 @@ from mainspring.processors.projector.view import View
 from mainspring.schemas import DeleteSchedule, OccurrenceFired, Overlap, PauseSchedule
 from tests.log.schedule_log import MINUTE, ScheduleLog
 from tests.support.memory_view import keep, project
+from tests.support.view_rows import execute
 
 
 @pytest.fixture
@@ -66,10 +66,7 @@ def test_a_view_of_schedules_that_is_the_fold_is_clean_wherever_it_stands(url: s
 def test_a_seeded_difference_of_a_schedule_is_found_and_named(url: str, damage: str, check: Check, words: str) -> None:
     log = life()
     project(log.log, log.codec, url)
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        assert connection.execute(text(damage)).rowcount > 0
-    engine.dispose()
+    execute(url, damage)
 
     findings = {finding.check: str(finding) for finding in audit(log, url).findings}
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
 
 from mainspring.log.verify import Check, VerifyReport, verify
 from mainspring.processors.projector import Retention
@@ -15,6 +14,7 @@ from mainspring.processors.projector.view import View
 from mainspring.schemas import JobCancelled, JobCompleted, JobState
 from tests.log.conftest import Written
 from tests.support.memory_view import keep, project
+from tests.support.view_rows import execute
 
 
 @pytest.fixture
@@ -25,13 +25,6 @@ def view_url(tmp_path: Path) -> str:
 def audit(written: Written, url: str) -> VerifyReport:
     with View(url) as view:
         return verify(written.log, written.codec, view=view)
-
-
-def execute(url: str, statement: str) -> None:
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        assert connection.execute(text(statement)).rowcount > 0
-    engine.dispose()
 
 
 def test_a_view_that_is_the_fold_is_clean_and_its_rows_are_counted(written: Written, view_url: str) -> None:

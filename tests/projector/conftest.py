@@ -12,16 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, select
 
 from mainspring.processors.projector import Projector, ProjectorConfig, ProjectorStatus
-from mainspring.processors.projector.database import parse_url
-from mainspring.processors.projector.tables import metadata
 from mainspring.schemas import Codec
-from mainspring.topics import Connection, Topology
+from mainspring.topics import Topology
 from tests.support.postgres import NoPostgresError, PostgresServer
-from tests.support.synthetic_log import KafkaSink, SchedulerDouble
-from tests.support.topics import make_topics
+from tests.support.scheduler_double import SchedulerDouble
+from tests.support.synthetic_kafka import SyntheticCluster
+from tests.support.synthetic_log import MemoryLog
 
 WAIT_S = 30.0
 
@@ -56,14 +54,8 @@ def view_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cluster:
+class Cluster(SyntheticCluster):
     """The topics of one installation on a real broker, a double that writes them, and projectors that read them."""
-
-    connection: Connection
-    topology: Topology
-    codec: Codec
-    sink: KafkaSink
-    double: SchedulerDouble
 
     def config(self, url: str, **changes: Any) -> ProjectorConfig:
         config = ProjectorConfig(
@@ -135,41 +127,11 @@ class Running:
 @pytest.fixture
 def cluster(kafka: str, prefix: str, codec: Codec) -> Cluster:
     """An installation with two partitions and empty topics."""
-    return new_cluster(kafka, prefix, codec)
+    return Cluster.new(kafka, prefix, codec)
 
 
-def new_cluster(kafka: str, prefix: str, codec: Codec) -> Cluster:
-    connection = Connection(kafka)
-    topology = Topology(prefix=prefix, partitions=2, queues=("default", "bulk"))
-    make_topics(
-        connection,
-        [
-            topology.commands,
-            topology.followups,
-            topology.attempts,
-            topology.events,
-            topology.scheduler_changelog,
-            topology.dead_letters,
-            topology.logs,
-        ],
-    )
-    sink = KafkaSink(connection, topology)
-    return Cluster(
-        connection=connection,
-        topology=topology,
-        codec=codec,
-        sink=sink,
-        double=SchedulerDouble(topology, codec, sink),
-    )
-
-
-def dump(url: str) -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of every table of a view, in the order of its primary key."""
-    engine = create_engine(parse_url(url))
-    with engine.connect() as connection:
-        rows = {
-            table.name: [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key.columns))]
-            for table in metadata.sorted_tables
-        }
-    engine.dispose()
-    return rows
+@pytest.fixture
+def double(codec: Codec) -> SchedulerDouble:
+    """A double that writes into memory."""
+    topology = Topology(partitions=2, queues=("default", "bulk"))
+    return SchedulerDouble(topology, codec, MemoryLog(topology))

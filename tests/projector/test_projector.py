@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient
-from sqlalchemy import create_engine, text
 
-from mainspring.processors.projector import (
-    Projector,
-    ProjectorError,
-    ViewBusyError,
-    ViewMismatchError,
-    ViewPositionError,
-)
-from mainspring.processors.projector.database import parse_url
+from mainspring.log.kafka import KafkaLog
+from mainspring.processors.projector import ViewBusyError
 from mainspring.processors.projector.view import View
 from mainspring.schemas import JobStatus, Record
-from mainspring.topics import Connection
-from tests.projector.conftest import Cluster, dump
+from tests.projector.conftest import Cluster
+from tests.support.every_life import every_life
 from tests.support.postgres import PostgresServer
-from tests.support.synthetic_log import every_life
-from tests.support.topics import make_topics
+from tests.support.view_rows import dump
 
 pytestmark = pytest.mark.broker
 
@@ -181,8 +166,6 @@ def test_a_record_that_does_not_decode_is_told_and_blocks_nothing(cluster: Clust
 
 
 def _last_event(cluster: Cluster, job_id: str) -> Record:
-    from mainspring.log.kafka import KafkaLog
-
     topic, home = cluster.topology.events, cluster.double.partition(job_id)
     with KafkaLog(cluster.connection, cluster.topology) as log:
         span = log.spans([topic])[topic.name, home]
@@ -190,234 +173,3 @@ def _last_event(cluster: Cluster, job_id: str) -> Record:
     value = records[-1].value
     assert value is not None
     return cluster.codec.decode(value)
-
-
-def test_a_topic_that_was_made_anew_is_noticed_at_the_start(cluster: Cluster, view_url: str) -> None:
-    cluster.double.submit("old")
-    cluster.project(view_url)
-
-    recreate(cluster)
-
-    with cluster.projecting(view_url) as running:
-        error = running.wait_for_error()
-    assert isinstance(error, ViewMismatchError)
-    assert "was deleted and made anew" in str(error)
-    assert "--rebuild" in str(error)
-    # and a rebuild follows the new topic
-    assert cluster.project(view_url, rebuild=True).events == 0
-
-
-def test_a_topic_that_is_made_anew_while_the_projector_runs_is_noticed(cluster: Cluster, view_url: str) -> None:
-    cluster.double.submit("old")
-    with cluster.projecting(view_url, topic_check_ms=50) as running:
-        running.catch_up()
-        recreate(cluster)
-        error = running.wait_for_error()
-
-    assert isinstance(error, ProjectorError)
-
-
-def recreate(cluster: Cluster) -> None:
-    topic = cluster.topology.events
-    admin = AdminClient(cluster.connection.admin_config())
-    admin.delete_topics([topic.name], operation_timeout=30)[topic.name].result()
-    for attempt in range(100):
-        try:
-            make_topics(cluster.connection, [topic])
-        except Exception:
-            if attempt == 99:
-                raise
-        else:
-            return
-
-
-def test_events_that_left_the_log_before_they_were_folded_stop_the_projector(cluster: Cluster, view_url: str) -> None:
-    # given a view, and more events that are removed before it sees them
-    double, topic = cluster.double, cluster.topology.events
-    double.submit("seen")
-    cluster.project(view_url)
-    double.start("seen")
-    double.succeed("seen")
-    cut(cluster, topic.name, double.partition("seen"))
-
-    with cluster.projecting(view_url) as running:
-        error = running.wait_for_error()
-
-    assert isinstance(error, ViewPositionError)
-    assert "the events between were removed" in str(error)
-
-
-def test_a_view_cannot_be_begun_on_a_log_without_its_beginning(cluster: Cluster, view_url: str) -> None:
-    cluster.double.submit("lost")
-    cut(cluster, cluster.topology.events.name, cluster.double.partition("lost"))
-
-    with cluster.projecting(view_url) as running:
-        assert isinstance(running.wait_for_error(), ViewPositionError)
-
-
-def cut(cluster: Cluster, topic: str, partition: int) -> None:
-    """Removes all records of a partition, as retention does."""
-    admin = AdminClient(cluster.connection.admin_config())
-    place = TopicPartition(topic, partition, -1)
-    admin.delete_records([place])[place].result(30)
-
-
-def test_another_record_where_the_last_event_was_is_noticed(cluster: Cluster, view_url: str) -> None:
-    # given a view whose last event is not what the log has there
-    cluster.double.submit("job")
-    cluster.project(view_url)
-    engine = create_engine(parse_url(view_url))
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE positions SET last_event_id = 'another'"))
-    engine.dispose()
-
-    with cluster.projecting(view_url) as running:
-        error = running.wait_for_error()
-
-    assert isinstance(error, ViewPositionError)
-    assert "this is not the log that the view was folded from" in str(error)
-
-
-def test_a_view_that_is_ahead_of_the_log_is_noticed(cluster: Cluster, view_url: str) -> None:
-    cluster.double.submit("job")
-    cluster.project(view_url)
-    engine = create_engine(parse_url(view_url))
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE positions SET next_offset = next_offset + 1000"))
-    engine.dispose()
-
-    with cluster.projecting(view_url) as running:
-        error = running.wait_for_error()
-
-    assert isinstance(error, ViewPositionError)
-    assert "the log lost events that the view has" in str(error)
-
-
-def test_a_view_of_another_installation_is_refused(cluster: Cluster, view_url: str) -> None:
-    cluster.double.submit("job")
-    cluster.project(view_url)
-    engine = create_engine(parse_url(view_url))
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE positions SET topic = 'other.events'"))
-    engine.dispose()
-
-    with cluster.projecting(view_url) as running:
-        error = running.wait_for_error()
-
-    assert isinstance(error, ViewMismatchError)
-    assert "folded from other.events" in str(error)
-
-
-def test_a_missing_topic_and_a_wrong_partition_count_say_what_to_do(
-    cluster: Cluster, kafka: str, prefix: str, tmp_path: Path
-) -> None:
-    from mainspring.topics import Topology
-
-    for topology, words in (
-        (Topology(prefix=f"{prefix}absent."), "topics apply"),
-        (Topology(prefix=prefix, partitions=3), "has 2 partitions and the settings say 3"),
-    ):
-        url = f"sqlite:///{tmp_path / 'view.db'}"
-        with cluster.projecting(url, topology=topology, topic_patience_s=0) as running:
-            error = running.wait_for_error()
-        assert isinstance(error, ProjectorError)
-        assert words in str(error)
-
-
-def test_a_topic_that_is_made_after_the_projector_was_started_is_waited_for(
-    cluster: Cluster, prefix: str, tmp_path: Path
-) -> None:
-    later = replace(cluster.topology, prefix=f"{prefix}later.")
-    with cluster.projecting(f"sqlite:///{tmp_path / 'view.db'}", topology=later, topic_patience_s=30) as running:
-        running.wait_for(lambda status: status.error is not None and "topics apply" in status.error)
-
-        make_topics(cluster.connection, [later.events])
-
-        running.catch_up()
-
-
-@pytest.mark.postgres
-def test_a_database_that_breaks_the_connection_is_waited_for_and_nothing_is_lost(
-    cluster: Cluster, postgres: PostgresServer
-) -> None:
-    url = postgres.new_database()
-    cluster.double.submit("before")
-    with cluster.projecting(url) as running:
-        running.catch_up()
-
-        # when the server ends the projector's connection
-        engine = create_engine(parse_url(url))
-        with engine.begin() as connection:
-            connection.execute(
-                text(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                )
-            )
-        engine.dispose()
-        cluster.double.submit("after")
-
-        # then it comes back and folds the rest once
-        running.wait_for(lambda status: status.events >= 2 and status.is_caught_up)
-    with View(url) as view:
-        assert {job.job_id for job in view.list().jobs} == {"before", "after"}
-        assert view.counts().total == 2
-
-
-def test_a_broker_that_is_away_is_waited_for(cluster: Cluster, tmp_path: Path) -> None:
-    config = cluster.config(f"sqlite:///{tmp_path / 'view.db'}")
-    from dataclasses import replace
-
-    from tests.projector.conftest import Running
-
-    running = Running(Projector(replace(config, connection=Connection("127.0.0.1:1"), admin_timeout_s=0.5)))
-    running.start()
-    running.wait_for(lambda status: status.error is not None)
-    running.stop()
-    assert running.error is None
-
-
-PROGRAM = """
-import sys
-from mainspring.processors.projector import ProjectorConfig, run_projector
-from mainspring.schemas import Codec
-from mainspring.topics import Connection, Topology
-bootstrap, prefix, partitions, url = sys.argv[1:]
-topology = Topology(prefix=prefix, partitions=int(partitions))
-sys.exit(run_projector(ProjectorConfig(
-    connection=Connection(bootstrap), topology=topology, codec=Codec.embedded(), url=url)))
-"""
-
-
-def test_as_a_process_it_ends_with_zero_on_sigterm_and_with_one_where_it_cannot_go_on(
-    cluster: Cluster, kafka: str, prefix: str, tmp_path: Path
-) -> None:
-    cluster.double.submit("job")
-    url = f"sqlite:///{tmp_path / 'view.db'}"
-    arguments = [sys.executable, "-c", PROGRAM, kafka, prefix]
-    process = subprocess.Popen([*arguments, "2", url], env=os.environ | {"PYTHONWARNINGS": "ignore"})
-    try:
-        wait_until_there(url, "job")
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
-    finally:
-        process.kill()
-
-    refused = subprocess.run([*arguments, "3", url], capture_output=True, text=True, timeout=60, check=False)
-    assert refused.returncode == 1
-    assert "has 2 partitions" in refused.stderr
-
-
-def wait_until_there(url: str, job_id: str) -> None:
-    import time
-
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        try:
-            with View(url) as view:
-                if view.get(job_id) is not None:
-                    return
-        except ProjectorError:
-            pass
-        time.sleep(0.05)
-    raise AssertionError(f"{job_id} is not in the view in time")

@@ -9,16 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import create_engine, text
 
 from mainspring.processors.core.timing import tzdata_version
 from mainspring.processors.projector.database import open_writer, parse_url, single_writer
 from mainspring.processors.projector.definition import definition_data, definition_of, timing_data, timing_of
-from mainspring.processors.projector.placed import Placed
 from mainspring.processors.projector.store import ViewStore
-from mainspring.processors.projector.view import (
-    View,
-)
+from mainspring.processors.projector.view import View
 from mainspring.schemas import (
     BackfillSchedule,
     CatchUp,
@@ -32,12 +28,13 @@ from mainspring.schemas import (
     UpdateSchedule,
 )
 from tests.log.schedule_log import MINUTE, ScheduleLog, definition
-from tests.projector.conftest import Cluster, dump
+from tests.projector.conftest import Cluster
 from tests.projector.schedule_life import a_life, many, states
-from tests.support.memory_view import placed_events, project, write
+from tests.support.memory_view import project, project_in_pieces
 from tests.support.postgres import PostgresServer
 from tests.support.strategies import records
 from tests.support.synthetic_log import START_MS
+from tests.support.view_rows import dump, execute
 
 
 @pytest.mark.broker
@@ -68,7 +65,7 @@ def test_an_instance_that_ends_in_a_later_batch_ends_the_same_entry(view_url: st
     pieces = f"sqlite:///{tmp_path / 'pieces.db'}"
 
     project(log.log, log.codec, view_url)
-    project_in_pieces(log, pieces, 1_000)
+    project_in_pieces(log.log, log.codec, pieces, 1_000)
 
     assert dump(pieces) == dump(view_url)
 
@@ -77,10 +74,7 @@ def test_next_times_of_other_time_zone_data_are_computed_anew_when_a_projector_s
     log = many()
     project(log.log, log.codec, view_url)
     before = dump(view_url)
-    engine = create_engine(parse_url(view_url))
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE schedules SET tzdata = '1999z', next_fire_ms = 5"))
-    engine.dispose()
+    execute(view_url, "UPDATE schedules SET tzdata = '1999z', next_fire_ms = 5")
 
     writer = open_writer(parse_url(view_url))
     with single_writer(writer) as connection:
@@ -127,7 +121,7 @@ def test_whatever_befell_schedules_the_view_is_the_fold_however_it_was_cut_into_
 
     # when it is folded at once, and event by event up to a cut and then the rest
     project(log.log, log.codec, whole)
-    project_in_pieces(log, pieces, cut)
+    project_in_pieces(log.log, log.codec, pieces, cut)
 
     # then both views are the same, the rows are the fold, and the ledger has what they count
     assert dump(whole) == dump(pieces)
@@ -168,16 +162,3 @@ def run_one(log: ScheduleLog) -> None:
     for instance in () if state is None else state.active[:1]:
         if not log._jobs[instance.job_id].status.is_terminal:
             log.run(instance.job_id)
-
-
-def project_in_pieces(log: ScheduleLog, url: str, cut: int) -> None:
-    engine = open_writer(parse_url(url))
-    with single_writer(engine) as connection:
-        store = ViewStore(connection)
-        store.prepare(rebuild=False)
-        events: list[Placed] = placed_events(log.log, log.codec, 0)
-        for event in events[:cut]:
-            write(store, log.log, 0, [event])
-        if len(events) > cut:
-            write(store, log.log, 0, events[cut:])
-    engine.dispose()

@@ -34,10 +34,10 @@ from mainspring.schemas import (
 )
 from mainspring.schemas.schedule_limits import schedule_of
 from mainspring.topics import partition_for
-from tests.projector.conftest import dump
 from tests.proof.faults import Faults
 from tests.proof.ledger import AttemptKey
 from tests.support.chronos import Run, Target, Verdict, check, multiples
+from tests.support.view_rows import dump
 
 NO_OTHERS: Mapping[JobStatus, int] = {}
 

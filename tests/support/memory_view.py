@@ -11,6 +11,7 @@ from mainspring.processors.projector.fold import fold_batch
 from mainspring.processors.projector.placed import Placed
 from mainspring.processors.projector.retention import apply_retention, tidy_ledgers
 from mainspring.processors.projector.store import Position, ViewStore
+from mainspring.processors.projector.view import JobFilter, View
 from mainspring.schemas import (
     EVENT_TYPES,
     JOB_EVENT_TYPES,
@@ -20,6 +21,8 @@ from mainspring.schemas import (
     ReportRefused,
     ScheduleCommandRejected,
 )
+from tests.support.scheduler_double import SchedulerDouble
+from tests.support.synthetic_log import MemoryLog
 
 _RECORDS_ONLY = (CommandRejected, ReportRefused, ScheduleCommandRejected)
 
@@ -47,6 +50,21 @@ def project(log: LogSource, codec: Codec, url: str, *, upto: int | None = None) 
         for partition in range(log.topology.partitions):
             events = [each for each in placed_events(log, codec, partition) if upto is None or each.offset < upto]
             write(store, log, partition, events)
+    engine.dispose()
+
+
+def project_in_pieces(log: LogSource, codec: Codec, url: str, cut: int) -> None:
+    """Folds the log's events into a view: of each partition one by one up to a cut, then the rest at once."""
+    engine = open_writer(parse_url(url))
+    with single_writer(engine) as connection:
+        store = ViewStore(connection)
+        store.prepare(rebuild=False)
+        for partition in range(log.topology.partitions):
+            events = placed_events(log, codec, partition)
+            for event in events[:cut]:
+                write(store, log, partition, [event])
+            if len(events) > cut or not events:
+                write(store, log, partition, events[cut:])
     engine.dispose()
 
 
@@ -80,3 +98,14 @@ def keep(url: str, retention: Retention, now_ms: int) -> int:
         tidy_ledgers(store, retention, now_ms, lambda: False)
     engine.dispose()
     return removed
+
+
+def memory(double: SchedulerDouble) -> MemoryLog:
+    """The log in memory that a double writes."""
+    assert isinstance(double.sink, MemoryLog)
+    return double.sink
+
+
+def ids(view: View, **wanted: object) -> set[str]:
+    """The jobs that a filter finds."""
+    return {job.job_id for job in view.list(JobFilter(**wanted), limit=500).jobs}  # type: ignore[arg-type]  # by name

@@ -17,8 +17,8 @@ from mainspring.cli.options import (
     OrderName,
     PriorityName,
     StatusName,
-    duration,
-    priority_name,
+    duration_option,
+    priority_option,
     status_name,
 )
 from mainspring.cli.output import Output, OutputOption, note, print_json, print_table
@@ -64,18 +64,13 @@ def list_(
     tenant: Annotated[str | None, typer.Option(help="Only this tenant.", metavar="NAME")] = None,
     tag: Annotated[str | None, typer.Option(help="Only jobs with this tag.", metavar="TAG")] = None,
     priority: Annotated[
-        PriorityName | None,
-        typer.Option(
-            parser=priority_name, help="Only this priority: LOW, MEDIUM, HIGH or CRITICAL.", metavar="PRIORITY"
-        ),
+        PriorityName | None, priority_option("Only this priority: LOW, MEDIUM, HIGH or CRITICAL.")
     ] = None,
     schedule: Annotated[
         str | None, typer.Option(help="Only what this schedule has fired.", metavar="SCHEDULE_ID")
     ] = None,
     search: Annotated[str | None, typer.Option(help="Part of the id or of the name.", metavar="TEXT")] = None,
-    since: Annotated[
-        Duration, typer.Option(parser=duration, help="Submitted within this time: 10m, 2h, 1d.", metavar="DURATION")
-    ] = None,
+    since: Annotated[Duration, duration_option("--since", "Submitted within this time: 10m, 2h, 1d.")] = None,
     order: Annotated[OrderName, typer.Option(help="Which come first.")] = OrderName.NEWEST,
     limit: Annotated[int, typer.Option(help="Jobs on a page.", min=1, max=500)] = 50,
     cursor: Annotated[str | None, typer.Option(help="Go on behind a page: its next_cursor.", metavar="TEXT")] = None,

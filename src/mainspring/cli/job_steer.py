@@ -11,7 +11,7 @@ from mainspring.cli.context import settings_of
 from mainspring.cli.errors import CliError, ExitCode
 from mainspring.cli.job_ids import whole_id
 from mainspring.cli.job_submit import print_result, print_submitted
-from mainspring.cli.options import Duration, Instant, JobId, Reason, duration, instant
+from mainspring.cli.options import Delay, JobId, Reason, RunAt, WaitTimeout
 from mainspring.cli.output import Output, OutputOption, note, print_json
 from mainspring.cli.show import ago, iso, local
 
@@ -56,9 +56,7 @@ def retry(
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until the new job has ended, and print its result.")
     ] = False,
-    wait_timeout: Annotated[
-        Duration, typer.Option(parser=duration, help="Give up waiting after this time.", metavar="DURATION")
-    ] = None,
+    wait_timeout: WaitTimeout = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Run a job that has ended once more, as a new job with the same terms. Exit code 3 when there is none."""
@@ -77,13 +75,8 @@ def reschedule(
     ctx: typer.Context,
     job_id: JobId,
     *,
-    delay: Annotated[
-        Duration, typer.Option(parser=duration, help="Run it after this time: 10s, 5m, 2h.", metavar="DURATION")
-    ] = None,
-    at: Annotated[
-        Instant,
-        typer.Option(parser=instant, help="Run it at this time (ISO 8601; local without a zone).", metavar="TIME"),
-    ] = None,
+    delay: Delay = None,
+    at: RunAt = None,
     reason: Reason = "",
     output: OutputOption = Output.TABLE,
 ) -> None:

@@ -14,7 +14,7 @@ from mainspring.cli.errors import CliError, ExitCode
 from mainspring.cli.events import event_line, event_record, record_style
 from mainspring.cli.job_ids import whole_id
 from mainspring.cli.log_source import live_log
-from mainspring.cli.options import Duration, duration
+from mainspring.cli.options import Duration, duration_option
 from mainspring.cli.output import Output, OutputOption, print_line, stdout
 
 if TYPE_CHECKING:
@@ -40,9 +40,7 @@ def watch(
         str | None, typer.Argument(help="Id of the job; without one, all jobs.", metavar="[JOB_ID]", show_default=False)
     ] = None,
     *,
-    timeout: Annotated[
-        Duration, typer.Option(parser=duration, help="Stop watching after this time.", metavar="DURATION")
-    ] = None,
+    timeout: Annotated[Duration, duration_option("--timeout", "Stop watching after this time.")] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Follow one job until it has ended, an event a line; or all jobs, in a live table on a terminal.

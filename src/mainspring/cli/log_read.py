@@ -9,7 +9,7 @@ from mainspring.cli.context import settings_of
 from mainspring.cli.errors import CliError, ExitCode
 from mainspring.cli.events import plain, record_json, record_line
 from mainspring.cli.log_source import FileOption, TopicOption, live_log, log_of, topics_of
-from mainspring.cli.options import Instant, JobId, instant
+from mainspring.cli.options import Instant, JobId, instant_option
 from mainspring.cli.output import (
     Column,
     Output,
@@ -77,7 +77,7 @@ def state(
     *,
     at: Annotated[
         Instant,
-        typer.Option(parser=instant, help="The time (ISO 8601; local without a zone); now by default.", metavar="TIME"),
+        instant_option("--at", "The time (ISO 8601; local without a zone); now by default."),
     ] = None,
     job: Annotated[str | None, typer.Option(help="One job, with all its columns.", metavar="JOB_ID")] = None,
     jobs: Annotated[bool, typer.Option("--jobs", help="Every job, not their counts.")] = False,

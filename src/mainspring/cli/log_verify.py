@@ -10,7 +10,7 @@ import typer
 from mainspring.cli.context import settings_of
 from mainspring.cli.errors import ExitCode
 from mainspring.cli.log_source import FileOption, TopicOption, log_of, topics_of
-from mainspring.cli.options import Duration, FormatName, duration
+from mainspring.cli.options import Duration, FormatName, duration_option
 from mainspring.cli.output import Output, OutputOption, escape, note, print_json, print_pairs, stderr, stdout, warn
 from mainspring.cli.show import plural
 
@@ -26,9 +26,7 @@ def verify(
     view: Annotated[
         bool, typer.Option("--view/--no-view", help="Compare the view with the log, if there is one.")
     ] = True,
-    tolerance: Annotated[
-        Duration, typer.Option(parser=duration, help="How much before its time a start may be.", metavar="DURATION")
-    ] = None,
+    tolerance: Annotated[Duration, duration_option("--tolerance", "How much before its time a start may be.")] = None,
     file: FileOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:

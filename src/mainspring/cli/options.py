@@ -11,31 +11,33 @@ import typer
 from mainspring.cli.durations import parse_duration
 
 __all__ = [
+    "AppOption",
+    "Delay",
     "Duration",
     "Instant",
     "JobId",
     "OrderName",
     "PriorityName",
     "Reason",
+    "RunAt",
     "StatusName",
-    "duration",
-    "instant",
-    "priority_name",
-    "read_payload",
+    "WaitTimeout",
+    "arguments_of",
+    "duration_option",
+    "instant_option",
+    "priority_option",
     "status_name",
 ]
 
 
-def duration(text: str) -> timedelta:
-    """A duration as an option's value."""
+def _duration(text: str) -> timedelta:
     try:
         return parse_duration(text)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 
 
-def instant(text: str) -> datetime:
-    """An instant as an option's value: ISO 8601; without a zone it is the local one."""
+def _instant(text: str) -> datetime:
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
@@ -45,10 +47,28 @@ def instant(text: str) -> datetime:
     return parsed.astimezone(UTC)
 
 
-def read_payload(text: str | None) -> Any:
-    """The JSON of `--payload`: as it stands, `@file`, or `-` for stdin. A usage error says what is wrong with it."""
-    if text is None:
-        return None
+def duration_option(name: str, help_: str) -> Any:
+    """An option that takes a duration."""
+    return typer.Option(name, parser=_duration, help=help_, metavar="DURATION")
+
+
+def instant_option(name: str, help_: str) -> Any:
+    """An option that takes an instant: ISO 8601; without a zone it is the local one."""
+    return typer.Option(name, parser=_instant, help=help_, metavar="TIME")
+
+
+def arguments_of(payload: str | None) -> dict[str, Any] | None:
+    """The arguments of `--payload`, a JSON object: as it stands, `@file`, or `-` for stdin; None where none are given.
+
+    A usage error says what is wrong with it.
+    """
+    arguments = None if payload is None else _read_json(payload)
+    if arguments is None or isinstance(arguments, dict):
+        return arguments
+    raise typer.BadParameter('must be a JSON object of arguments by name, like {"x": 1}', param_hint="--payload")
+
+
+def _read_json(text: str) -> Any:
     import json
 
     source = text
@@ -72,8 +92,20 @@ JobId = Annotated[
     str, typer.Argument(help="Id of the job, or enough of its beginning.", metavar="JOB_ID", show_default=False)
 ]
 Reason = Annotated[str, typer.Option(help="Why, kept with the event.", metavar="TEXT")]
+AppOption = Annotated[
+    str | None,
+    typer.Option(
+        "--app",
+        help="Where the job is registered: the options that it declares hold, and its payload is checked first. "
+        "By default worker.app.",
+        metavar="MODULE:APP",
+    ),
+]
 Duration = timedelta | None
 Instant = datetime | None
+Delay = Annotated[Duration, duration_option("--delay", "Run it after this time: 10s, 5m, 2h.")]
+RunAt = Annotated[Instant, instant_option("--at", "Run it at this time (ISO 8601; local without a zone).")]
+WaitTimeout = Annotated[Duration, duration_option("--wait-timeout", "Give up waiting after this time.")]
 
 
 class StatusName(StrEnum):
@@ -97,14 +129,18 @@ class PriorityName(StrEnum):
     CRITICAL = "CRITICAL"
 
 
-def priority_name(text: str) -> PriorityName:
-    """A priority as an option's value, in any case."""
+def _priority_name(text: str) -> PriorityName:
     return _named(PriorityName, text)
 
 
 def status_name(text: str) -> StatusName:
     """A state as an option's value, in any case."""
     return _named(StatusName, text)
+
+
+def priority_option(help_: str) -> Any:
+    """An option that takes a priority, in any case."""
+    return typer.Option("--priority", parser=_priority_name, help=help_, metavar="PRIORITY")
 
 
 def _named(kind: type[Name], text: str) -> Name:

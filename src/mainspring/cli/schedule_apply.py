@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mainspring.cli import schedule_options as terms
 from mainspring.cli.connect import open_client
 from mainspring.cli.context import settings_of
 from mainspring.cli.errors import CliError, ExitCode
 from mainspring.cli.job_app import job_of
-from mainspring.cli.options import Reason
+from mainspring.cli.options import AppOption, Reason
 from mainspring.cli.output import Column, Output, OutputOption, note, print_json, print_table
 from mainspring.cli.schedule_page import change_json, change_row
 
@@ -37,7 +36,7 @@ def apply(
     ],
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
-    app: terms.AppOption = None,
+    app: AppOption = None,
     reason: Reason = "",
     output: OutputOption = Output.TABLE,
 ) -> None:

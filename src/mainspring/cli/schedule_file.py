@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from mainspring.cli.durations import parse_duration
 from mainspring.cli.errors import CliError, ExitCode
-from mainspring.cli.job_submit import retry_policy
+from mainspring.cli.job_terms import retry_policy
 from mainspring.cli.options import PriorityName
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import typer
 from mainspring.cli.connect import open_client
 from mainspring.cli.context import settings_of
 from mainspring.cli.job_submit import print_result, print_submitted
-from mainspring.cli.options import Duration, Reason, duration
+from mainspring.cli.options import Reason, WaitTimeout
 from mainspring.cli.output import Output, OutputOption, note, print_json
 from mainspring.cli.schedule_options import ScheduleId
 from mainspring.cli.schedule_page import instant_json
@@ -63,9 +63,7 @@ def trigger(
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait until the instance has ended, and print its result.")
     ] = False,
-    wait_timeout: Annotated[
-        Duration, typer.Option(parser=duration, help="Give up waiting after this time.", metavar="DURATION")
-    ] = None,
+    wait_timeout: WaitTimeout = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Fire one instance now, beside the plan and whatever the policies say. Exit code 3 when there is no schedule."""

@@ -9,7 +9,7 @@ import typer
 
 from mainspring.cli.durations import parse_duration
 from mainspring.cli.errors import CliError, ExitCode
-from mainspring.cli.options import Duration, Instant, duration
+from mainspring.cli.options import Duration, Instant, duration_option
 
 if TYPE_CHECKING:
     from mainspring.schemas.limits import Problem
@@ -21,17 +21,15 @@ __all__ = [
     "End",
     "Everies",
     "Excludes",
-    "FoldChange",
     "FoldName",
     "FoldOption",
-    "GapChange",
     "GapName",
     "GapOption",
     "Jitter",
+    "NewTimingOptions",
     "Seconds",
     "Start",
     "TimeZone",
-    "TimeZoneChange",
     "TimingOptions",
     "absolute",
 ]
@@ -80,40 +78,36 @@ Excludes = Annotated[
         "--exclude", help="Not in local minutes that match, such as '* 22-23,0-5 * * *'.", metavar="EXPRESSION"
     ),
 ]
-TimeZone = Annotated[str, typer.Option("--tz", help="IANA zone of the local time.", metavar="ZONE")]
 Seconds = Annotated[bool, typer.Option("--seconds", help="Expressions have six fields, seconds first.")]
 Anchor = Annotated[
     Instant, typer.Option(parser=absolute, help="What --every counts from; else its creation.", metavar="TIME")
 ]
 Start = Annotated[Instant, typer.Option(parser=absolute, help="Nothing fires before this.", metavar="TIME")]
 End = Annotated[Instant, typer.Option(parser=absolute, help="Nothing fires after this.", metavar="TIME")]
-Jitter = Annotated[
-    Duration, typer.Option(parser=duration, help="Fire each up to this later, always the same.", metavar="DURATION")
-]
-TimeZoneChange = Annotated[str | None, typer.Option("--tz", help="IANA zone of the local time.", metavar="ZONE")]
-GapChange = Annotated[
-    GapName | None, typer.Option("--gap", help="Times of the day that the clock jumps over in spring.")
-]
-FoldChange = Annotated[FoldName | None, typer.Option("--fold", help="Times of the day that come twice in autumn.")]
-GapOption = Annotated[GapName, typer.Option("--gap", help="Times of the day that the clock jumps over in spring.")]
-FoldOption = Annotated[FoldName, typer.Option("--fold", help="Times of the day that come twice in autumn.")]
+Jitter = Annotated[Duration, duration_option("--jitter", "Fire each up to this later, always the same.")]
+_ZONE = typer.Option("--tz", help="IANA zone of the local time.", metavar="ZONE")
+_GAP = typer.Option("--gap", help="Times of the day that the clock jumps over in spring.")
+_FOLD = typer.Option("--fold", help="Times of the day that come twice in autumn.")
+TimeZone = Annotated[str, _ZONE]
+GapOption = Annotated[GapName, _GAP]
+FoldOption = Annotated[FoldName, _FOLD]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimingOptions:
     """The options above as they were given; None: not given."""
 
-    crons: list[str] | None = None
-    everies: list[str] | None = None
-    excludes: list[str] | None = None
-    zone: str | None = None
-    seconds: bool = False
-    anchor: datetime | None = None
-    start: datetime | None = None
-    end: datetime | None = None
-    jitter: timedelta | None = None
-    gap: GapName | None = None
-    fold: FoldName | None = None
+    crons: Crons = None
+    everies: Everies = None
+    zone: Annotated[str | None, _ZONE] = None
+    seconds: Seconds = False
+    excludes: Excludes = None
+    anchor: Anchor = None
+    start: Start = None
+    end: End = None
+    jitter: Jitter = None
+    gap: Annotated[GapName | None, _GAP] = None
+    fold: Annotated[FoldName | None, _FOLD] = None
 
     def timing(self, created_ms: int | None) -> "ScheduleTiming":
         """The definition that they make, checked. Raises `CliError` that names the option.
@@ -166,6 +160,15 @@ class TimingOptions:
             "fold": None if self.fold is None else FoldRule[self.fold.name],
         }
         return {name: value for name, value in fields.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTimingOptions(TimingOptions):
+    """Those of a new schedule, whose zone and rules of clock changes are always known."""
+
+    zone: TimeZone = "UTC"
+    gap: GapOption = GapName.END_OF_GAP
+    fold: FoldOption = FoldName.FIRST
 
 
 def _checked(timing: "ScheduleTiming", created_ms: int | None, now_ms: int | None = None) -> "ScheduleTiming":

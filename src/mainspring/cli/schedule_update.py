@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mainspring.cli import schedule_options as terms
-from mainspring.cli import schedule_timing as when
 from mainspring.cli.connect import open_client
 from mainspring.cli.context import settings_of
 from mainspring.cli.job_app import job_of
-from mainspring.cli.options import Reason
+from mainspring.cli.option_groups import grouped
+from mainspring.cli.options import AppOption, Reason, arguments_of
 from mainspring.cli.output import Column, Output, OutputOption, note, print_json, print_table, stdout
+from mainspring.cli.schedule_options import InstanceTerms, Payload, Policies, ScheduleId
 from mainspring.cli.schedule_page import change_json, change_row, instant_json, instant_local
+from mainspring.cli.schedule_timing import TimingOptions
 
 if TYPE_CHECKING:
     from mainspring.client import Client
@@ -47,44 +48,25 @@ _CLEARED: dict[ClearName, dict[str, Any]] = {
     ClearName.END: {"end_ms": None},
     ClearName.JITTER: {"jitter_ms": 0},
 }
+_CLEARED_POLICIES: dict[ClearName, tuple[str, Any]] = {
+    ClearName.MAX_RUNS: ("max_runs", None),
+    ClearName.NOTE: ("note", ""),
+}
 
 
+@grouped
 def update(
     ctx: typer.Context,
-    schedule_id: terms.ScheduleId,
+    schedule_id: ScheduleId,
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
-    cron: when.Crons = None,
-    every: when.Everies = None,
-    tz: when.TimeZoneChange = None,
-    seconds: when.Seconds = False,
-    exclude: when.Excludes = None,
-    anchor: when.Anchor = None,
-    start: when.Start = None,
-    end: when.End = None,
-    jitter: when.Jitter = None,
-    gap: when.GapChange = None,
-    fold: when.FoldChange = None,
+    asked: TimingOptions,
     clear: Annotated[list[ClearName] | None, typer.Option("--clear", help="Take this away; may be repeated.")] = None,
     job: Annotated[str | None, typer.Option("--job", help="Fire this job instead.", metavar="NAME")] = None,
-    app: terms.AppOption = None,
-    payload: terms.Payload = None,
-    queue: terms.Queue = None,
-    priority: terms.PriorityOption = None,
-    tenant: terms.Tenant = None,
-    tag: terms.Tags = None,
-    timeout: terms.Timeout = None,
-    retries: terms.Retries = None,
-    retry_delay: terms.RetryDelay = None,
-    retry_max_delay: terms.RetryMaxDelay = None,
-    max_lost: terms.MaxLost = None,
-    overlap: terms.OverlapOption = None,
-    buffer_max: terms.BufferMax = None,
-    catch_up: terms.CatchUpOption = None,
-    catch_up_window: terms.CatchUpWindow = None,
-    max_runs: terms.MaxRuns = None,
-    pause_on_failure: terms.PauseOnFailure = None,
-    description: terms.Note = None,
+    app: AppOption = None,
+    payload: Payload = None,
+    terms: InstanceTerms,
+    policies: Policies,
     expect_version: Annotated[
         int | None, typer.Option("--expect-version", help="Only if it has this version now.", min=1)
     ] = None,
@@ -96,31 +78,14 @@ def update(
     What runs keeps the version it was fired with. --cron and --every replace all rules, --exclude all exclusions.
     Exit code 4 when it is rejected, or somebody else has changed it meanwhile; 3 when there is none.
     """
-    asked = when.TimingOptions(
-        crons=cron,
-        everies=every,
-        excludes=exclude,
-        zone=tz,
-        seconds=seconds,
-        anchor=anchor,
-        start=start,
-        end=end,
-        jitter=jitter,
-        gap=gap,
-        fold=fold,
-    )
     settings = settings_of(ctx)
-    arguments = terms.arguments_of(payload)
-    options = terms.terms_of(queue, priority, tenant, tag, timeout, retries, retry_delay, retry_max_delay, max_lost)
-    policies = terms.policies_of(
-        overlap, buffer_max, catch_up, catch_up_window, max_runs, pause_on_failure, description
-    )
+    arguments = arguments_of(payload)
+    options = terms.options()
     cleared = clear or []
-    policies |= {"max_runs": None} if ClearName.MAX_RUNS in cleared else {}
-    policies |= {"note": ""} if ClearName.NOTE in cleared else {}
     target = None if job is None else job_of(job, arguments, (app,) if app else (), settings.worker.app)
+    changes = policies.given() | _cleared_policies(cleared)
     with open_client(settings) as client:
-        plan = _plan(client, schedule_id, asked, cleared, job=target, args=arguments, options=options, **policies)
+        plan = _plan(client, schedule_id, asked, cleared, job=target, args=arguments, options=options, **changes)
         if dry_run or not plan.changes:
             _show(plan, output)
             return
@@ -135,8 +100,12 @@ def update(
         note(f"[green]accepted[/]: version {plan.before.version + 1} is in force")
 
 
+def _cleared_policies(cleared: list[ClearName]) -> dict[str, Any]:
+    return {field: value for name, (field, value) in _CLEARED_POLICIES.items() if name in cleared}
+
+
 def _plan(
-    client: "Client", schedule_id: str, asked: when.TimingOptions, cleared: list[ClearName], **changes: Any
+    client: "Client", schedule_id: str, asked: TimingOptions, cleared: list[ClearName], **changes: Any
 ) -> "PlannedUpdate":
     """What the update would change; `changes` are those beside the timing."""
     from mainspring.schemas.epoch import to_epoch_ms

@@ -4,15 +4,15 @@ from dataclasses import replace
 from typing import Final
 
 from mainspring.processors.core.errors import MissingSpecError
-from mainspring.processors.core.job.decide_timers import stop_attempt
+from mainspring.processors.core.job.decide_timers import cancelled_by_request, stop_attempt
 from mainspring.processors.core.job.decision import NOTHING, UNNUMBERED, Context, Decision
 from mainspring.processors.core.job.transitions import is_terminal
 from mainspring.schemas.bounds import ACTOR_MAX_CHARS, ID_MAX_CHARS, INSTANT_MAX_MS, MESSAGE_MAX_CHARS
 from mainspring.schemas.build import quick
-from mainspring.schemas.codes import CancelCode, CancelSignal, RejectCode
+from mainspring.schemas.codes import CancelSignal, RejectCode
 from mainspring.schemas.commands import CancelJob, RescheduleJob, RetryJob, SubmitJob
 from mainspring.schemas.common import CauseSource, JobStatus
-from mainspring.schemas.events import CommandRejected, JobCancelled, JobCancelRequested, JobRescheduled, JobSubmitted
+from mainspring.schemas.events import CommandRejected, JobCancelRequested, JobRescheduled, JobSubmitted
 from mainspring.schemas.job import JobSpec
 from mainspring.schemas.limits import check_command, clip
 from mainspring.schemas.records import JobCommand
@@ -119,7 +119,7 @@ def decide_cancel(state: JobState | None, command: CancelJob, context: Context) 
         message = f"job {state.job_id!r} is already {state.status.name}; there is nothing to cancel"
         return reject(state, command, RejectCode.ALREADY_TERMINAL, message, context)
     if state.status is not JobStatus.RUNNING:
-        return Decision((_cancelled_by(state, command, context),))
+        return Decision((cancelled_by_request(state, command, context),))
     requested = JobCancelRequested(
         job_id=state.job_id,
         revision=state.revision + 1,
@@ -132,21 +132,6 @@ def decide_cancel(state: JobState | None, command: CancelJob, context: Context) 
         txn=UNNUMBERED,
     )
     return Decision((requested,), (stop_attempt(state, CancelSignal.CANCEL_REQUESTED),))
-
-
-def _cancelled_by(state: JobState, command: CancelJob, context: Context) -> JobCancelled:
-    return JobCancelled(
-        job_id=state.job_id,
-        revision=state.revision + 1,
-        decided_at_ms=context.now_ms,
-        cause=context.cause,
-        cancel_code=CancelCode.REQUESTED,
-        command_id=command.command_id,
-        actor=command.actor,
-        reason=command.reason,
-        attempt=state.attempt,
-        txn=UNNUMBERED,
-    )
 
 
 def decide_reschedule(state: JobState | None, command: RescheduleJob, context: Context) -> Decision:

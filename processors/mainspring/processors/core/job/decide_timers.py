@@ -15,6 +15,7 @@ from mainspring.processors.core.job.decision import (
 from mainspring.processors.core.job.transitions import is_terminal
 from mainspring.schemas.bounds import ERROR_MESSAGE_MAX_CHARS, INSTANT_MAX_MS
 from mainspring.schemas.codes import CancelCode, CancelSignal, FailReason, RetryReason
+from mainspring.schemas.commands import CancelJob
 from mainspring.schemas.common import AttemptError, CancelRequest, JobStatus
 from mainspring.schemas.events import JobCancelled, JobFailed, JobRetryScheduled
 from mainspring.schemas.followups import InstanceReplaced
@@ -97,8 +98,8 @@ def retry_scheduled(
     )
 
 
-def cancelled_by_request(state: JobState, request: CancelRequest, context: Context) -> JobCancelled:
-    """The attempt has ended, and the cancel that waited for it takes effect."""
+def cancelled_by_request(state: JobState, request: CancelJob | CancelRequest, context: Context) -> JobCancelled:
+    """The cancel that was asked for takes effect: at once, or when the attempt that it waited for has ended."""
     return JobCancelled(
         job_id=state.job_id,
         revision=state.revision + 1,
