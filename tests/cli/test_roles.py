@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import cast
 
-from mainspring.cli.roles import LOOP_READY_MAX_AGE_S, PROJECTOR_LOOP_MAX_AGE_S, projector_health, scheduler_health
+from mainspring.cli.roles import (
+    LOOP_READY_MAX_AGE_S,
+    LOST_MAX_S,
+    PROJECTOR_LOOP_MAX_AGE_S,
+    projector_health,
+    scheduler_health,
+)
 from mainspring.processors.projector import Projector, ProjectorStatus
 from mainspring.processors.scheduler import Scheduler, SchedulerStatus
 from mainspring.telemetry.health import Health, Probe
@@ -34,6 +40,7 @@ class Held:
     """A scheduler that owns a partition and was last round its loop some seconds ago."""
 
     age_s: float
+    lost_s: float = 0.0
 
     def status(self) -> SchedulerStatus:
         return SchedulerStatus(
@@ -46,12 +53,13 @@ class Held:
             transactions=1,
             restarts=0,
             has_joined=True,
+            lost_s=self.lost_s,
         )
 
 
-def scheduler_of(age_s: float) -> Health:
+def scheduler_of(age_s: float, lost_s: float = 0.0) -> Health:
     health = Health()
-    scheduler_health(health, cast(Scheduler, Held(age_s)))
+    scheduler_health(health, cast(Scheduler, Held(age_s, lost_s)))
     return health
 
 
@@ -60,6 +68,13 @@ def test_a_scheduler_that_the_brokers_do_not_let_end_its_transaction_is_alive_an
 
     assert health.report(Probe.LIVE).ok
     assert "waits for the brokers" in health.report(Probe.READY).checks["partitions"]
+
+
+def test_a_scheduler_that_has_nothing_to_do_and_no_broker_to_talk_to_is_alive_and_not_ready() -> None:
+    health = scheduler_of(1.0, LOST_MAX_S + 1)
+
+    assert health.report(Probe.LIVE).ok
+    assert "none has been connected for 16 s" in health.report(Probe.READY).checks["partitions"]
 
 
 def test_a_scheduler_whose_loop_comes_round_is_ready() -> None:

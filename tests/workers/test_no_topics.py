@@ -90,3 +90,24 @@ def test_a_worker_that_waits_says_so_every_five_seconds_and_not_at_each_try(
     # then
     assert len(tries) > 100
     assert 5 <= len(caplog.records) <= 7
+
+
+def test_a_worker_whose_brokers_are_away_waits_for_them_longer_than_for_its_topics() -> None:
+    # given brokers that are away for an hour, and topics that never come
+    now = 1_000.0
+    back_at = now + 3_600
+
+    def pause(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    def ask() -> None:
+        code = KafkaError._TRANSPORT if now < back_at else KafkaError.UNKNOWN_TOPIC_OR_PART
+        raise KafkaException(KafkaError(code))
+
+    # when
+    with pytest.raises(TopicMismatchError):
+        inbox._patiently(ask, "nope.", lambda: False, SimpleNamespace(monotonic=lambda: now, pause=pause))
+
+    # then
+    assert now >= back_at + inbox.PATIENCE_S - inbox.RETRY_S

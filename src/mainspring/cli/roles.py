@@ -18,6 +18,8 @@ LOOP_MAX_AGE_S = 60.0
 # Longer than a transaction takes that goes well. One that the brokers do not let end is tried for longer.
 LOOP_READY_MAX_AGE_S = 15.0
 CONTACT_MAX_AGE_S = 30.0
+# Longer than brokers take that are restarted one by one.
+LOST_MAX_S = 15.0
 PROJECTOR_LAG_MAX = 10_000
 # One batch may be a long statement of a busy database, and retention deletes in batches between two.
 PROJECTOR_LOOP_MAX_AGE_S = 180.0
@@ -26,7 +28,8 @@ PROJECTOR_LOOP_MAX_AGE_S = 180.0
 def scheduler_health(health: "Health", scheduler: "Scheduler") -> None:
     """Alive while its loop comes round, ready while every partition that it owns decides, started once that was so.
 
-    It is not ready, and alive, while its loop is held up by a transaction that the brokers do not let end.
+    It is not ready, and alive, while its loop is held up by a transaction that the brokers do not let end, and while
+    there is none to talk to.
     """
     started_at_ms = time.monotonic_ns() // 1_000_000
 
@@ -39,6 +42,8 @@ def scheduler_health(health: "Health", scheduler: "Scheduler") -> None:
         status, held_up_s = scheduler.status(), age_s()
         if held_up_s > LOOP_READY_MAX_AGE_S:
             return f"waits for the brokers: its loop has not come round for {held_up_s:.0f} s"
+        if status.lost_s > LOST_MAX_S:
+            return f"waits for the brokers: none has been connected for {status.lost_s:.0f} s"
         if status.restoring:
             return f"restores partitions {', '.join(map(str, status.restoring))}"
         return None if status.is_ready else "has not joined the group yet"
@@ -63,9 +68,12 @@ def worker_health(health: "Health", worker: "Worker") -> None:
     busy_since_s: float | None = None
 
     def contact() -> str | None:
-        # Only a worker that holds attempts has something to report; the first report of an attempt takes its time, too.
+        # Brokers that are connected and do not answer show in the reports of a worker that holds attempts. The first
+        # report of an attempt takes its time, too.
         nonlocal busy_since_s
         status = worker.status()
+        if status.lost_s > LOST_MAX_S:
+            return f"no broker has been connected for {status.lost_s:.0f} s"
         if not status.running and not status.awaiting:
             busy_since_s = None
             return None

@@ -88,6 +88,9 @@ class SimInputs:
     def known_end(self, place: Place) -> int | None:
         return self._fetcher.known_end(place)
 
+    def lost_s(self) -> float:
+        return 0.0
+
     def owned(self) -> set[Place]:
         return self._fetcher.owned
 

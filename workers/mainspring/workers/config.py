@@ -95,6 +95,7 @@ class WorkerStatus:
         partitions: work partitions assigned to it.
         loop_age_s: since the loop last came round; a live loop stays well below a second.
         contact_age_s: since the broker last acknowledged something of it; None before the first time.
+        lost_s: for how long no broker has been connected; 0 while one is.
         abandoned: attempts left running when the worker stopped.
     """
 
@@ -111,4 +112,5 @@ class WorkerStatus:
     partitions: int
     loop_age_s: float
     contact_age_s: float | None
+    lost_s: float
     abandoned: int

@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from mainspring.schemas.common import Priority
 from mainspring.schemas.errors import MainspringError
 from mainspring.topics import Connection, Topic, Topology, partition_for
+from mainspring.topics.contact import Contact
 from mainspring.topics.errors import TopicMismatchError
 from mainspring.workers.ports import REAL_PORTS, Clock, WorkerPorts
 
@@ -23,11 +24,12 @@ READ_MAX = 500
 ATTEMPT_S = 1.5
 """How long one question may take: a worker that is told to stop meanwhile hears of it no later."""
 PATIENCE_S = 30.0
-"""How long a worker waits at its start for a cluster that is just starting itself."""
+"""How long a worker waits at its start for a cluster to have its topics, once there is a broker to ask."""
 RETRY_S = 0.2
 SAY_AGAIN_S = 5.0
 HINT = "`mainspring topics apply` makes the topics; or is the prefix (topics.prefix) another one?"
 _ABSENT = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
+_AWAY = frozenset({KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT, KafkaError._RESOLVE})
 _NO_USE = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.SASL_AUTHENTICATION_FAILED})
 
 
@@ -84,6 +86,7 @@ class OfferInbox:
     ) -> None:
         identity = {} if instance_id is None else {"group.instance.id": instance_id}
         self._instance_id = instance_id
+        self._contact = Contact()
         self._consumer = ports.consumer(
             connection.consumer_config(
                 **{
@@ -101,6 +104,7 @@ class OfferInbox:
                     "queued.min.messages": 2_000,
                     "fetch.queue.backoff.ms": 10,
                     **identity,
+                    **self._contact.options,
                 }
             )
         )
@@ -123,6 +127,11 @@ class OfferInbox:
     def has_unsettled(self) -> bool:
         """Whether offsets wait for what was sent before them."""
         return bool(self._unsettled)
+
+    @property
+    def lost_s(self) -> float:
+        """For how many seconds no broker has been connected; 0 while one is."""
+        return self._contact.lost_s
 
     def read(self, wait_s: float) -> list[Any]:
         """Offers at hand; waits for the first. Raises `DuplicateWorkerError`."""
@@ -165,8 +174,8 @@ class OfferInbox:
 class SignalInbox:
     """The partition of `signals` that belongs to the worker's id, committed records only, from the end seen now.
 
-    Waits for a cluster that is just starting, unless `is_stopped` says so: then it raises `StoppedWaitingError`. Raises
-    `TopicMismatchError` if the topics never come.
+    Waits for brokers that are away, and for topics that are being made, unless `is_stopped` says so: then it raises
+    `StoppedWaitingError`. Raises `TopicMismatchError` if the topics never come.
     """
 
     def __init__(
@@ -214,7 +223,7 @@ class SignalInbox:
 
 
 def _patiently(ask: Callable[[], R], prefix: str, is_stopped: Callable[[], bool], clock: Clock) -> R:
-    """Asks again while a broker starts, a leader is elected or a topic is being made."""
+    """Asks again while a leader is elected or a topic is being made, and as long as there is no broker to ask."""
     ends_at = clock.monotonic() + PATIENCE_S
     say_at = 0.0
     while not is_stopped():
@@ -223,14 +232,17 @@ def _patiently(ask: Callable[[], R], prefix: str, is_stopped: Callable[[], bool]
         except KafkaException as error:
             refusal = error.args[0]
             now = clock.monotonic()
-            absent = refusal.code() in _ABSENT
+            absent, away = refusal.code() in _ABSENT, refusal.code() in _AWAY
             what = f"there are no topics with prefix {prefix!r} in this cluster. {HINT}" if absent else refusal.str()
+            if away:
+                ends_at = now + PATIENCE_S
             if refusal.fatal() or refusal.code() in _NO_USE or now >= ends_at:
                 if absent:
                     raise TopicMismatchError(what) from error
                 raise
             if now >= say_at:
                 say_at = now + SAY_AGAIN_S
-                log.warning("waiting for the cluster, %.0f s more at most: %s", ends_at - now, what)
+                until = "as long as it takes" if away else f"{ends_at - now:.0f} s more at most"
+                log.warning("waiting for the cluster, %s: %s", until, what)
             clock.pause(RETRY_S)
     raise StoppedWaitingError

@@ -133,6 +133,7 @@ class Worker:
             partitions=self._offers.partitions if self._offers else 0,
             loop_age_s=now - self._looped_at,
             contact_age_s=None if contact_at is None else now - contact_at,
+            lost_s=0.0 if self._offers is None else self._offers.lost_s,
             abandoned=self._abandoned,
         )
 

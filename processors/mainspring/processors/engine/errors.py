@@ -86,6 +86,10 @@ class FatalKafkaError(EngineError):
     """A client cannot go on. A new one, after everything was restored, can: the process may start over."""
 
 
+class NoProducerError(FatalKafkaError):
+    """No producer could be had for as long as one is waited for: the brokers are away. They may come back."""
+
+
 class ConfigurationError(EngineError):
     """Something must be changed by a person before this can work. Starting over does not help."""
 

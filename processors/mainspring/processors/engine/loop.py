@@ -123,6 +123,7 @@ class Engine:
             last_loop_ms=self._last_loop_ms,
             last_commit_ms=self._processing.last_commit_ms,
             transactions=self._processing.transactions,
+            lost_s=self._inputs.lost_s(),
         )
 
     def programs(self) -> dict[int, PartitionProgram]:

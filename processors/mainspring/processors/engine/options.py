@@ -49,3 +49,5 @@ class EngineStatus:
     last_commit_ms: int | None = None
     transactions: int = 0
     """Committed since its start."""
+    lost_s: float = 0.0
+    """For how many seconds no broker has been connected."""

@@ -115,6 +115,10 @@ class Inputs(Protocol):
         """The end of a place as of the last answer to a fetch; nothing is asked. None: not known."""
         ...
 
+    def lost_s(self) -> float:
+        """For how many seconds no broker has been connected, as far as known; 0 while one is."""
+        ...
+
     def owned(self) -> set[Place]:
         """The places that this consumer holds now."""
         ...

@@ -3,7 +3,13 @@
 from collections.abc import Callable
 from enum import Enum, auto
 
-from mainspring.processors.engine.errors import DeniedError, FatalKafkaError, FaultKind, TransactionError
+from mainspring.processors.engine.errors import (
+    DeniedError,
+    FatalKafkaError,
+    FaultKind,
+    NoProducerError,
+    TransactionError,
+)
 from mainspring.processors.engine.ports import Clock, GroupMetadata, Kafka, Mark, Output, Place
 from mainspring.telemetry import get_logger, metrics
 
@@ -135,7 +141,7 @@ class Transactor:
             except TransactionError as error:
                 self._raise_fatal(error)
                 if self._clock.mono_ms() >= deadline_ms:
-                    raise FatalKafkaError(
+                    raise NoProducerError(
                         f"no producer for {self.transactional_id} within {self._patience_ms} ms: {error}"
                     ) from error
                 self._clock.pause(_RETRY_PAUSE_MS)

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from types import FrameType
 
-from mainspring.processors.engine.errors import FatalKafkaError
+from mainspring.processors.engine.errors import FatalKafkaError, NoProducerError
 from mainspring.processors.engine.garbage import QuietCollector
 from mainspring.processors.engine.kafka import ClientOptions, ConfluentKafka, SystemClock, SystemRandomness
 from mainspring.processors.engine.loop import Engine
@@ -52,6 +52,8 @@ class SchedulerStatus:
     restarts: int
     has_joined: bool
     """Whether the loop has come round since the engine was built."""
+    lost_s: float
+    """For how many seconds no broker has been connected."""
 
     @property
     def is_ready(self) -> bool:
@@ -88,7 +90,8 @@ class Scheduler:
 
         `own_process`: nothing else of weight runs in this process, so its garbage collection may be tuned for the loop.
         An engine that cannot go on (fenced, evicted with a transaction open) is thrown away and built anew from what is
-        committed. Raises `FatalKafkaError` when that happens again and again, `ConfigurationError` at once.
+        committed, and so is one that the brokers are away from, as often as it takes. Raises `FatalKafkaError` when the
+        former happens again and again, `ConfigurationError` at once.
         """
         exact = self._config.slot is not None
         with hold_slot(self._config.slot_name, self._config.lock_dir, exact=exact) as slot:
@@ -151,6 +154,7 @@ class Scheduler:
             transactions=status.transactions,
             restarts=len(self._restarts),
             has_joined=status.last_loop_ms > 0,
+            lost_s=status.lost_s,
         )
 
     def _run_engine(self, slot: Slot, stop: threading.Event, collector: QuietCollector | None) -> None:
@@ -161,6 +165,8 @@ class Scheduler:
             while not stop.is_set():
                 engine.step(_STEP_MS)
                 self._look_after(engine, collector)
+        except NoProducerError as error:
+            _log.warning("waits for the brokers; it goes on by itself when they are back", why=str(error))
         except FatalKafkaError as error:
             self._count_restart(error)
         finally:

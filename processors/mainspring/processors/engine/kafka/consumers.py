@@ -19,12 +19,15 @@ from mainspring.processors.engine.ports import (
     Received,
 )
 from mainspring.telemetry import get_logger
+from mainspring.topics.contact import Contact
+from mainspring.topics.lines import Seldom
 
 __all__ = ["KafkaChangelog", "KafkaInputs", "positions"]
 
 _log = get_logger(__name__)
 
 _ABSENT = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
+_SELDOM = Seldom()
 _HINT = "`mainspring topics apply` makes the topics; or is the prefix (topics.prefix) another one?"
 
 
@@ -34,8 +37,9 @@ class KafkaInputs:
     def __init__(self, config: dict[str, Any]) -> None:
         self._claims: list[tuple[frozenset[Place], Future[None]]] = []
         self._denied: KafkaError | None = None
+        self._contact = Contact()
         callbacks = {"on_commit": self._on_commit, "error_cb": self._on_error}
-        self._consumer = Consumer({**config, **callbacks}, logger=library_logger("inputs"))
+        self._consumer = Consumer({**self._contact.options, **config, **callbacks}, logger=library_logger("inputs"))
 
     def subscribe(self, topic: str, listener: RebalanceListener) -> None:
         def numbers(places: list[TopicPartition]) -> list[int]:
@@ -81,6 +85,9 @@ class KafkaInputs:
     def known_end(self, place: Place) -> int | None:
         _, end = self._consumer.get_watermark_offsets(TopicPartition(*place), cached=True)
         return end if end >= 0 else None
+
+    def lost_s(self) -> float:
+        return self._contact.lost_s
 
     def owned(self) -> set[Place]:
         return {(place.topic, place.partition) for place in self._consumer.assignment()}
@@ -155,6 +162,8 @@ class KafkaChangelog:
 
 
 def _tell(what: str, error: KafkaError) -> None:
+    if not _SELDOM.is_due(f"{what} {error.code()} {error.str()}"):
+        return
     hint = {"hint": _HINT} if error.code() in _ABSENT else {}
     _log.warning(what, code=error.name(), detail=error.str(), **hint)
 
