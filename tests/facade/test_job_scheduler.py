@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +24,7 @@ from mainspring.scheduler import (
 )
 from mainspring.schemas import JobStatus
 from mainspring.settings import Settings
+from tests.facade.listening import Seen, running_scheduler
 
 pytestmark = pytest.mark.broker
 
@@ -88,42 +88,8 @@ class Shout(BlockingJob):
         return f"HELLO {self.who.upper()}"
 
 
-class Seen:
-    """A listener that can be waited on."""
-
-    def __init__(self) -> None:
-        self.transitions: list[Transition] = []
-        self._news = asyncio.Event()
-
-    def on_transition(self, transition: Transition) -> None:
-        self.transitions.append(transition)
-        self._news.set()
-
-    def edges(self, job_id: str) -> list[tuple[JobStatus | None, JobStatus]]:
-        return [(one.previous, one.status) for one in self.transitions if one.job_id == job_id]
-
-    async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(30):
-            while not holds():
-                self._news.clear()
-                await self._news.wait()
-
-    async def until_status(self, job_id: str, status: JobStatus) -> None:
-        await self.until(lambda: any(edge[1] is status for edge in self.edges(job_id)))
-
-
-@asynccontextmanager
-async def scheduler_on(bootstrap: str, prefix: str, **options: Any) -> AsyncIterator[tuple[JobScheduler, Seen]]:
-    """A started scheduler with a listener; running jobs are cancelled at its end."""
-    seen = Seen()
-    scheduler = JobScheduler(app, bootstrap=bootstrap, prefix=prefix, **options)
-    scheduler.add_listener(seen)
-    await scheduler.start()
-    try:
-        yield scheduler, seen
-    finally:
-        release.set()
-        await scheduler.stop(cancel_running=True)
+def scheduler_on(bootstrap: str, prefix: str, **options: Any) -> AbstractAsyncContextManager[tuple[JobScheduler, Seen]]:
+    return running_scheduler(app, bootstrap, prefix, release, **options)
 
 
 @pytest.fixture(autouse=True)

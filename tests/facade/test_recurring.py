@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,10 +15,11 @@ from hypothesis import strategies as st
 
 from mainspring.client import Client, ClientConfig, DuplicateScheduleError, Every, InvalidScheduleError
 from mainspring.jobs import App, AsyncJob, JobPriority
-from mainspring.scheduler import JobScheduler, NotStartedError, RecurringSchedule, SchedulerStoppedError, Transition
+from mainspring.scheduler import JobScheduler, NotStartedError, RecurringSchedule, SchedulerStoppedError
 from mainspring.schemas import Codec, JobStatus
 from mainspring.settings import Settings
 from mainspring.topics import Connection, Topology
+from tests.facade.listening import Seen, running_scheduler
 
 app = App("recurring-tests")
 MS = timedelta(milliseconds=1)
@@ -52,38 +52,8 @@ class Chime(AsyncJob):
         return self.sound
 
 
-class Heard:
-    """Counts what the jobs of each schedule did."""
-
-    def __init__(self) -> None:
-        self.last: dict[str, JobStatus] = {}
-        self._news = asyncio.Event()
-
-    def on_transition(self, transition: Transition) -> None:
-        self.last[transition.job_id] = transition.status
-        self._news.set()
-
-    def jobs(self, schedule_id: str, status: JobStatus) -> list[str]:
-        return [job for job, last in self.last.items() if job.startswith(f"{schedule_id}@") and last is status]
-
-    async def until(self, holds: Callable[[], object]) -> None:
-        async with asyncio.timeout(60):
-            while not holds():
-                self._news.clear()
-                await self._news.wait()
-
-
-@asynccontextmanager
-async def scheduler_on(bootstrap: str, prefix: str, **options: Any) -> AsyncIterator[tuple[JobScheduler, Heard]]:
-    heard = Heard()
-    scheduler = JobScheduler(app, bootstrap=bootstrap, prefix=prefix, **options)
-    scheduler.add_listener(heard)
-    await scheduler.start()
-    try:
-        yield scheduler, heard
-    finally:
-        gate.set()
-        await scheduler.stop(cancel_running=True)
+def scheduler_on(bootstrap: str, prefix: str, **options: Any) -> AbstractAsyncContextManager[tuple[JobScheduler, Seen]]:
+    return running_scheduler(app, bootstrap, prefix, gate, **options)
 
 
 def client_of(kafka: str, prefix: str) -> Client:

@@ -1,4 +1,4 @@
-"""What an event says beyond the columns that every event has, as JSON text."""
+"""The row of an event: the columns that every event has, and what it says beyond them as JSON text."""
 
 import base64
 import json
@@ -8,10 +8,11 @@ from enum import Enum
 from functools import cache
 from typing import Any
 
+from mainspring.processors.projector.placed import Placed
 from mainspring.schemas.job import JobSpec
 from mainspring.schemas.records import RECORDS, SCHEDULE_EVENT_TYPES, Event
 
-__all__ = ["event_data", "jsonable", "spec_data"]
+__all__ = ["event_row", "jsonable", "spec_data"]
 
 _COLUMNS = frozenset({"revision", "decided_at_ms", "cause", "txn"})
 # Columns of their own, or kept once elsewhere: the specification in `job_specs`, the result in `jobs`.
@@ -22,7 +23,24 @@ _ELSEWHERE_OF_SCHEDULE = _COLUMNS | {"schedule_id"}
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def event_data(event: Event) -> str:
+def event_row(placed: Placed) -> dict[str, Any]:
+    """What the row of an event has, whatever it is about: where it stands, what caused it, and its own fields."""
+    event = placed.event
+    cause = event.cause
+    return {
+        "partition": placed.partition,
+        "offset": placed.offset,
+        "revision": event.revision,
+        "type": type(event).__name__,
+        "decided_at_ms": event.decided_at_ms,
+        "cause_source": cause.source.name,
+        "cause_partition": cause.partition,
+        "cause_offset": cause.offset,
+        "data": _event_data(event),
+    }
+
+
+def _event_data(event: Event) -> str:
     """The event's own fields; bytes in base64, no NUL that is not escaped."""
     return _encode({name: jsonable(getattr(event, name)) for name in _own_fields(type(event).__name__)})
 

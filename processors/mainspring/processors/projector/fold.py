@@ -7,7 +7,7 @@ from typing import Any
 from mainspring.processors.core.errors import CoreError
 from mainspring.processors.core.job.evolve import evolve
 from mainspring.processors.core.job.transitions import is_terminal
-from mainspring.processors.projector.eventdata import event_data, spec_data
+from mainspring.processors.projector.eventdata import event_row, spec_data
 from mainspring.processors.projector.jobrow import JobRow
 from mainspring.processors.projector.placed import InapplicableEventError, Placed
 from mainspring.processors.projector.schedulefold import ScheduleChanges, ScheduleFold
@@ -268,19 +268,10 @@ def _evolved(state: JobState | None, event: JobEvent) -> JobState:
 
 
 def _event_row(event: JobEvent, placed: Placed) -> Row:
-    cause, job_id = event.cause, event.job_id
-    return {
-        "partition": placed.partition,
-        "offset": placed.offset,
-        "job_id": job_id if len(job_id) < ID_CHARS and "\x00" not in job_id else clean(job_id)[:ID_CHARS],
-        "revision": event.revision,
-        "type": type(event).__name__,
-        "decided_at_ms": event.decided_at_ms,
-        "cause_source": cause.source.name,
-        "cause_partition": cause.partition,
-        "cause_offset": cause.offset,
-        "data": event_data(event),
-    }
+    job_id = event.job_id
+    row = event_row(placed)
+    row["job_id"] = job_id if len(job_id) < ID_CHARS and "\x00" not in job_id else clean(job_id)[:ID_CHARS]
+    return row
 
 
 def _keep_error(row: JobRow, error: AttemptError | None) -> None:

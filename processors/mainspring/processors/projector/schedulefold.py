@@ -6,7 +6,7 @@ from typing import Any
 
 from mainspring.processors.core.errors import CoreError
 from mainspring.processors.core.schedule.evolve import evolve_schedule
-from mainspring.processors.projector.eventdata import event_data
+from mainspring.processors.projector.eventdata import event_row
 from mainspring.processors.projector.placed import InapplicableEventError, Placed
 from mainspring.processors.projector.schedulemodel import FIRED
 from mainspring.processors.projector.schedulerow import ScheduleRow
@@ -95,21 +95,9 @@ class ScheduleFold:
             self.changes.ended[key] = dict(zip(("of_id", "of_incarnation", "of_revision"), key, strict=True)) | end
 
     def _note(self, event: ScheduleEvent, placed: Placed) -> None:
-        cause = event.cause
-        self.changes.changes.append(
-            {
-                "partition": placed.partition,
-                "offset": placed.offset,
-                "schedule_id": clean(event.schedule_id)[:ID_CHARS],
-                "revision": event.revision,
-                "type": type(event).__name__,
-                "decided_at_ms": event.decided_at_ms,
-                "cause_source": cause.source.name,
-                "cause_partition": cause.partition,
-                "cause_offset": cause.offset,
-                "data": event_data(event),
-            }
-        )
+        row = event_row(placed)
+        row["schedule_id"] = clean(event.schedule_id)[:ID_CHARS]
+        self.changes.changes.append(row)
 
 
 def _changed(row: ScheduleRow | None, state: ScheduleState, event: ScheduleEvent, placed: Placed) -> ScheduleRow:
