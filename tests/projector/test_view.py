@@ -231,3 +231,24 @@ def test_an_id_that_is_used_again_shows_its_present_life(double: SchedulerDouble
         assert ids(view, tag="old") == set()
         assert view.counts().by_queue == {"default": {JobStatus.RUNNING: 1}}
         assert len(view.events("job")) == 5
+
+
+def test_a_copy_of_an_old_event_does_not_take_back_how_a_job_ended(double: SchedulerDouble, view_url: str) -> None:
+    # given a job that has ended, and the event of its submit written to the log once more
+    double.submit("job")
+    events, partition = double.topology.events, double.partition("job")
+    log = memory(double)
+    (submitted,) = (raw for raw in log.records[events.name, partition] if raw is not None)
+    double.start("job")
+    double.succeed("job", b"1")
+    log.append(events, partition, submitted.key, submitted.value, submitted.timestamp_ms)
+
+    # when a view is made
+    project(log, double.codec, view_url)
+
+    # then the job is what it was, and the copy is told of
+    with View(view_url) as view:
+        job = view.get("job")
+        assert job is not None
+        assert (job.status, job.result, job.revision) == (JobStatus.COMPLETED, b"1", 3)
+        assert ["was submitted already" in each.detail for each in view.unreadable()] == [True]

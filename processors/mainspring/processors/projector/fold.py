@@ -81,6 +81,8 @@ class _Fold:
         if before is not None:
             if not is_terminal(before.state.status):
                 raise InapplicableEventError(f"{job_id} is submitted again while it is {before.state.status.name}")
+            if event.seq <= before.state.seq:
+                raise InapplicableEventError(f"{job_id} was submitted already: the event is a copy of an older one")
             # The scheduler forgets finished jobs by its history limit; then the id may live again.
             changes.resubmitted.add(job_id)
             for attempts in (changes.started, changes.ended):
