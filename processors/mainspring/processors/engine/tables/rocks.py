@@ -37,6 +37,9 @@ _META_HEAD = Struct(">qq")
 CACHE_BYTES = 64 << 20
 _METADATA_BLOCK_BYTES = 4096
 _WRITE_BUFFER_BYTES = 16 << 20
+_NEW_FILES = 8
+"""So many files are written before they are merged into the large ones. With the 4 that are usual a submit beside ten
+million pending jobs costs a fifth more in compactions; with 8 a look-up passes four filters more."""
 
 
 class RocksTables:
@@ -247,6 +250,7 @@ def _options() -> Options:
     options.create_if_missing(True)  # noqa: FBT003 - the library takes it by position only
     options.set_write_buffer_size(_WRITE_BUFFER_BYTES)
     options.set_max_write_buffer_number(3)
+    options.set_level_zero_file_num_compaction_trigger(_NEW_FILES)
     options.set_max_open_files(256)
     options.set_keep_log_file_num(2)
     options.set_compression_type(DBCompressionType.lz4())
