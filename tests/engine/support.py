@@ -19,7 +19,7 @@ from tests.support import topics
 from tests.support.waiting import eventually
 
 CODEC = Codec.embedded()
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 
 
 class SettableClock:

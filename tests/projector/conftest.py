@@ -23,7 +23,7 @@ from tests.support.postgres import NoPostgresError, PostgresServer
 from tests.support.synthetic_log import KafkaSink, SchedulerDouble
 from tests.support.topics import make_topics
 
-WAIT_S = 30.0
+WAIT_S = 90.0
 
 
 @pytest.fixture(scope="session")
