@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from mainspring.processors.core import LAYOUT, Rules
 from mainspring.processors.engine.loop import Engine
-from mainspring.processors.engine.ports import Kafka
+from mainspring.processors.engine.ports import Clock, Kafka
 from mainspring.processors.scheduler import Scheduler, SchedulerConfig
 from mainspring.schemas import Codec, JobSpec, Record, SubmitJob
 from mainspring.topics import Connection, Topic, Topology
@@ -19,7 +19,23 @@ from tests.support import topics
 from tests.support.waiting import eventually
 
 CODEC = Codec.embedded()
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
+
+
+class SettableClock:
+    """The machine's clocks, and a wall clock that can be set."""
+
+    def __init__(self, ahead_ms: int = 0) -> None:
+        self.ahead_ms = ahead_ms
+
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000 + self.ahead_ms
+
+    def mono_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
+
+    def pause(self, delay_ms: int) -> None:
+        time.sleep(delay_ms / 1_000)
 
 
 @dataclass(slots=True)
@@ -47,9 +63,16 @@ class Installation:
         }
         return SchedulerConfig(**(given | changes))
 
-    def engine(self, slot: str = "a", *, kafka: Callable[[str], Kafka] | None = None, **changes: Any) -> Engine:
+    def engine(
+        self,
+        slot: str = "a",
+        *,
+        kafka: Callable[[str], Kafka] | None = None,
+        clock: Clock | None = None,
+        **changes: Any,
+    ) -> Engine:
         """A scheduler's engine, to be stepped by the test."""
-        engine = Scheduler(self.config(**changes), kafka=kafka).build(slot)
+        engine = Scheduler(self.config(**changes), kafka=kafka, clock=clock).build(slot)
         self.engines.append(engine)
         return engine
 

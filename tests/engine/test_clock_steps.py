@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from mainspring.log import KafkaLog, verify
-from mainspring.processors.engine.loop import Engine
-from mainspring.processors.scheduler import Scheduler
 from mainspring.schemas import (
     CreateSchedule,
     IntervalRule,
@@ -24,34 +22,12 @@ from mainspring.schemas import (
     ScheduleTiming,
 )
 from tests.engine.fake_worker import FakeWorker
-from tests.engine.support import CODEC, Installation, installation, submit
+from tests.engine.support import CODEC, Installation, SettableClock, installation, submit
 
 pytestmark = pytest.mark.broker
 
 HOUR_MS = 3_600_000
 EVERY_MS = 1_000
-
-
-class SettableClock:
-    """The machine's clocks, and a wall clock that can be set."""
-
-    def __init__(self) -> None:
-        self.ahead_ms = 0
-
-    def wall_ms(self) -> int:
-        return time.time_ns() // 1_000_000 + self.ahead_ms
-
-    def mono_ms(self) -> int:
-        return time.monotonic_ns() // 1_000_000
-
-    def pause(self, delay_ms: int) -> None:
-        time.sleep(delay_ms / 1_000)
-
-
-def engine_with(here: Installation, clock: SettableClock, state_dir: Path, slot: str = "a") -> Engine:
-    engine = Scheduler(here.config(slot=slot, state_dir=state_dir), clock=clock).build(slot)
-    here.engines.append(engine)
-    return engine
 
 
 def create(here: Installation) -> None:
@@ -82,7 +58,7 @@ def test_a_clock_that_goes_two_hours_ahead_and_back_silences_delays_and_doubles_
 ) -> None:
     with installation(kafka, prefix) as here:
         clock = SettableClock()
-        engine_with(here, clock, tmp_path)
+        here.engine(clock=clock, state_dir=tmp_path)
         here.ready()
         create(here)
         here.until(lambda: here.events(OccurrenceFired), "a fire by the right clock")
@@ -119,7 +95,7 @@ def test_a_scheduler_whose_clock_is_two_hours_behind_takes_over_and_keeps_nobody
 ) -> None:
     with installation(kafka, prefix) as here:
         clock = SettableClock()
-        first = engine_with(here, clock, tmp_path / "a")
+        first = here.engine(clock=clock, state_dir=tmp_path / "a")
         here.ready()
         create(here)
         here.until(lambda: here.events(OccurrenceFired), "a fire")
@@ -127,9 +103,8 @@ def test_a_scheduler_whose_clock_is_two_hours_behind_takes_over_and_keeps_nobody
         here.until(lambda: {each.job_id for each in here.events(JobSubmitted)} >= {"at-once", "delayed"}, "both jobs")
         here.drop(first)
 
-        behind = SettableClock()
-        behind.ahead_ms = -2 * HOUR_MS
-        engine_with(here, behind, tmp_path / "b", slot="b")
+        behind = SettableClock(-2 * HOUR_MS)
+        here.engine("b", clock=behind, state_dir=tmp_path / "b")
         here.helpers.append(FakeWorker(here.connection, here.topology))
         here.until(lambda: here.events(ScheduleRewound), "the schedule goes back")
         here.until(lambda: {each.job_id for each in here.events(JobCompleted)} >= {"at-once", "delayed"}, "both ends")

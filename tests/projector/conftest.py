@@ -21,7 +21,7 @@ from tests.support.scheduler_double import SchedulerDouble
 from tests.support.synthetic_kafka import SyntheticCluster
 from tests.support.synthetic_log import MemoryLog
 
-WAIT_S = 30.0
+WAIT_S = 90.0
 
 
 @pytest.fixture(scope="session")

@@ -80,8 +80,10 @@ def dev(
             for text in settings.warnings():
                 warn(text)
         if _until_ready(children, stop):
-            show_banner(settings, registry, config, time.monotonic() - started)
+            took_s = time.monotonic() - started
+            # Before the banner: whoever reads it may submit at once, and that end is to be told, too.
             stack.enter_context(_ends_told(settings))
+            show_banner(settings, registry, config, took_s)
             _watch(children, stop)
         note("\nStopping…")
 

@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from mainspring.processors.engine.errors import TransactionError
 from mainspring.processors.engine.kafka import ClientOptions, ConfluentKafka
-from mainspring.processors.engine.ports import Admin, ChangelogReader, Inputs, Kafka, Output, Place
+from mainspring.processors.engine.ports import Admin, ChangelogReader, Inputs, Kafka, Output, Pending, Place
 from mainspring.topics import Connection
 from tests.engine.leave import evict
 from tests.sim.kafka import ClientSettings, SimBroker, SimKafka
@@ -19,7 +20,10 @@ from tests.support.topics import await_leaders
 __all__ = ["PARTITIONS", "Case", "Cluster", "Member", "RealCluster", "Rows", "SimCluster", "Topics"]
 
 PARTITIONS = 2
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
+_NOT_IN_TIME = ("_TIMED_OUT", "REQUEST_TIMED_OUT")
+
+T = TypeVar("T")
 
 
 class Topics:
@@ -269,14 +273,21 @@ class Case:
             self._ask = self.cluster.kafka().admin()
         return self._ask
 
-    def answer(self, pending: Any) -> Any:
-        """An answer, waited for."""
-        self.cluster.until(pending.done, "an answer")
-        return pending.result()
+    def answer(self, ask: Callable[[], Pending[T]]) -> T:
+        """An answer, waited for; asked for again where a busy broker had no time for it, as a takeover does."""
+        ends_s = time.monotonic() + PATIENCE_S
+        while True:
+            pending = ask()
+            self.cluster.until(pending.done, "an answer")
+            try:
+                return pending.result()
+            except TransactionError as error:
+                if error.code not in _NOT_IN_TIME or time.monotonic() > ends_s:
+                    raise
 
     def end(self, place: Place) -> int:
         """The end of a place, records of open transactions included."""
-        return int(self.answer(self.admin.ends([place]))[place])
+        return int(self.answer(lambda: self.admin.ends([place]))[place])
 
     def put(self, output: Output, *values: bytes, place: Place | None = None) -> None:
         """Writes rows in the open transaction and has them acknowledged."""

@@ -221,7 +221,7 @@ def test_offsets_in_a_transaction_hold_once_it_is_committed_and_carry_their_note
     output.commit()
 
     def committed() -> bool:
-        found = case.answer(case.admin.committed([case.commands], stable=False))[case.commands]
+        found = case.answer(lambda: case.admin.committed([case.commands], stable=False))[case.commands]
         return bool(found == Mark(offset=7, metadata="me"))
 
     case.cluster.until(committed)
@@ -235,7 +235,7 @@ def test_offsets_in_an_aborted_transaction_never_hold(case: Case) -> None:
     output.abort()
     case.transact(output, b"another")
 
-    assert case.answer(case.admin.committed([case.commands], stable=False))[case.commands] is None
+    assert case.answer(lambda: case.admin.committed([case.commands], stable=False))[case.commands] is None
 
 
 def test_offsets_of_an_open_transaction_make_the_committed_ones_unstable(case: Case) -> None:
@@ -245,16 +245,16 @@ def test_offsets_of_an_open_transaction_make_the_committed_ones_unstable(case: C
     output.send_offsets({case.commands: Mark(offset=7)}, member.inputs.group())
 
     with pytest.raises(UnstableOffsetsError):
-        case.answer(case.admin.committed([case.commands], stable=True))
+        case.answer(lambda: case.admin.committed([case.commands], stable=True))
     other = (case.topics.commands, 1)
-    assert case.answer(case.admin.committed([other], stable=True)) == {other: None}
-    assert case.answer(case.admin.committed([case.commands], stable=False)) == {case.commands: None}
+    assert case.answer(lambda: case.admin.committed([other], stable=True)) == {other: None}
+    assert case.answer(lambda: case.admin.committed([case.commands], stable=False)) == {case.commands: None}
 
     output.commit()
 
     def stable() -> bool:
         try:
-            return bool(case.answer(case.admin.committed([case.commands], stable=True))[case.commands])
+            return bool(case.answer(lambda: case.admin.committed([case.commands], stable=True))[case.commands])
         except UnstableOffsetsError:
             return False
 

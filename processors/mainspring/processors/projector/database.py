@@ -4,13 +4,13 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from mainspring.processors.projector.errors import ViewAbsentError, ViewBusyError, ViewUrlError
@@ -102,7 +102,14 @@ def single_writer(engine: Engine) -> Iterator[Connection]:
         connection.commit()
         if not taken:
             raise ViewBusyError(_busy(url))
-        yield connection
+        try:
+            yield connection
+        finally:
+            # The server sees the end of a session some time after it: the next projector may be there by then.
+            with suppress(SQLAlchemyError):
+                connection.rollback()
+                connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": key})
+                connection.commit()
 
 
 @contextmanager
@@ -113,7 +120,11 @@ def _file_lock(path: Path, url: URL) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise ViewBusyError(_busy(url)) from error
-        yield
+        try:
+            yield
+        finally:
+            # A child that another thread has just forked has the file open until it runs a program of its own.
+            fcntl.flock(handle, fcntl.LOCK_UN)
     finally:
         os.close(handle)
 
