@@ -1,6 +1,8 @@
 # One image for every role: `scheduler`, `worker`, `projector`, `topics apply`, and the command line for people.
 FROM python:3.11-slim AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+# The codec in C is built with the package; the image that runs has no compiler.
+RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
 RUN python -m venv /opt/mainspring
 WORKDIR /build
 COPY . .

@@ -77,11 +77,11 @@ constraints: $(VENV)/.dev ## Renew constraints.txt from what is installed, after
 	@{ head -n 1 constraints.txt; $(PIP) freeze --exclude-editable; } > constraints.new && mv constraints.new constraints.txt
 
 clean: ## Remove .venv, caches and build results
-	rm -rf $(VENV) build dist .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist schemas/mainspring/schemas/_native.*.so .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp each, so that a warm start costs nothing.
-$(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/.run: pyproject.toml constraints.txt hatch_build.py $(wildcard schemas/native/*) | $(BIN)/python
 	@echo "Installing Mainspring into $(VENV) …" >&2
 	@$(INSTALL) --editable '.[$(RUN_EXTRAS)]'
 	@touch $@

@@ -197,6 +197,7 @@ def test_version_names_what_it_stands_on(cli: Cli) -> None:
         "python",
         "confluent_kafka",
         "librdkafka",
+        "codec",
     }
 
 

@@ -27,11 +27,15 @@ from mainspring.schemas import (
     UnreadableRecordError,
     UnwritableRecordError,
 )
+from mainspring.schemas.native import IS_BUILT
 from mainspring.schemas.records import EVENT_TYPES, RECORDS
 from tests.support.avro import fastavro_body, fastavro_read, to_plain
 from tests.support.strategies import any_record, records, specs
 
 CODEC = Codec.embedded()
+# What was built in C with the package, where it was, and what stands in for it elsewhere.
+CODECS = [CODEC, Codec.embedded(in_c=False)] if IS_BUILT else [CODEC]
+both = pytest.mark.parametrize("codec", CODECS, ids=["as installed", "in Python"][: len(CODECS)])
 KINDS = sorted(RECORDS.values(), key=lambda kind: kind.__name__)
 
 CLAIM = AttemptClaimed(
@@ -45,82 +49,91 @@ SUBMIT = SubmitJob(
 )
 
 
+@both
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @given(data=st.data())
 @settings(max_examples=40, deadline=None)
 def test_a_record_is_encoded_byte_for_byte_as_fastavro_does_and_comes_back_equal(
-    kind: type[Any], data: st.DataObject
+    codec: Codec, kind: type[Any], data: st.DataObject
 ) -> None:
     record = data.draw(records(kind))
 
-    encoded = CODEC.encode(record)
+    encoded = codec.encode(record)
 
     assert encoded[5:] == fastavro_body(record)
-    decoded = CODEC.decode(encoded)
+    decoded = codec.decode(encoded)
     assert decoded == record
     assert type(decoded) is kind
     assert to_plain(decoded) == fastavro_read(kind.__name__, encoded[5:])
 
 
+@both
 @given(record=any_record())
 @settings(deadline=None)
-def test_the_header_is_a_zero_byte_and_the_id_of_the_lock(record: Record) -> None:
+def test_the_header_is_a_zero_byte_and_the_id_of_the_lock(codec: Codec, record: Record) -> None:
     from mainspring.schemas.lock import locked_schemas
 
-    header = CODEC.encode(record)[:5]
+    header = codec.encode(record)[:5]
 
     assert header[0] == 0
     assert locked_schemas()[int.from_bytes(header[1:], "big")].record == type(record).__name__
 
 
+@both
 @given(data=st.binary(max_size=400))
 @settings(max_examples=300, deadline=None)
-def test_random_bytes_are_unreadable_and_nothing_worse(data: bytes) -> None:
-    _decode_or_refuse(data)
+def test_random_bytes_are_unreadable_and_nothing_worse(codec: Codec, data: bytes) -> None:
+    _decode_or_refuse(codec, data)
 
 
+@both
 @given(schema_id=st.integers(0, 40), body=st.binary(max_size=400))
 @settings(max_examples=600, deadline=None)
-def test_random_bytes_behind_a_right_header_are_a_record_or_unreadable(schema_id: int, body: bytes) -> None:
-    _decode_or_refuse(b"\x00" + schema_id.to_bytes(4, "big") + body)
+def test_random_bytes_behind_a_right_header_are_a_record_or_unreadable(
+    codec: Codec, schema_id: int, body: bytes
+) -> None:
+    _decode_or_refuse(codec, b"\x00" + schema_id.to_bytes(4, "big") + body)
 
 
+@both
 @given(record=any_record(), data=st.data())
 @settings(max_examples=600, deadline=None)
-def test_a_damaged_record_is_a_record_or_unreadable(record: Record, data: st.DataObject) -> None:
-    damaged = bytearray(CODEC.encode(record))
+def test_a_damaged_record_is_a_record_or_unreadable(codec: Codec, record: Record, data: st.DataObject) -> None:
+    damaged = bytearray(codec.encode(record))
     for _ in range(data.draw(st.integers(1, 4))):
         where = data.draw(st.integers(0, len(damaged)))
         length = data.draw(st.integers(0, 3))
         damaged[where : where + length] = data.draw(st.binary(max_size=12))
 
-    _decode_or_refuse(bytes(damaged))
+    _decode_or_refuse(codec, bytes(damaged))
 
 
+@both
 @given(record=any_record(), data=st.data())
 @settings(max_examples=200, deadline=None)
 def test_every_cut_record_and_every_record_with_more_behind_it_is_unreadable(
-    record: Record, data: st.DataObject
+    codec: Codec, record: Record, data: st.DataObject
 ) -> None:
-    encoded = CODEC.encode(record)
+    encoded = codec.encode(record)
     cut = data.draw(st.integers(0, len(encoded) - 1))
 
     for broken in (encoded[:cut], encoded + b"\x00"):
         with pytest.raises(UnreadableRecordError) as refused:
-            CODEC.decode(broken)
+            codec.decode(broken)
         assert refused.value.reason is DeadLetterReason.UNDECODABLE
 
 
-def _decode_or_refuse(data: bytes) -> None:
+def _decode_or_refuse(codec: Codec, data: bytes) -> None:
     """Any other exception fails the test by itself."""
     with contextlib.suppress(UnreadableRecordError):
-        assert type(CODEC.decode(data)) in RECORDS.values()
+        assert type(codec.decode(data)) in RECORDS.values()
 
 
 CLAIM_HEADER = CODEC.encode(CLAIM)[:5]
 HEARTBEAT_HEADER = CODEC.encode(AttemptHeartbeat(worker_id="", incarnation="", reported_at_ms=0, attempts=()))[:5]
 
 
+@both
 @pytest.mark.parametrize(
     ("body", "says"),
     [
@@ -136,37 +149,41 @@ HEARTBEAT_HEADER = CODEC.encode(AttemptHeartbeat(worker_id="", incarnation="", r
         pytest.param(b"\x02a\x02\x02w\x02i\x00\x02", "boolean", id="a boolean of 2"),
     ],
 )
-def test_bytes_that_break_a_rule_of_avro_are_named(body: bytes, says: str) -> None:
+def test_bytes_that_break_a_rule_of_avro_are_named(codec: Codec, body: bytes, says: str) -> None:
     with pytest.raises(UnreadableRecordError, match=says):
-        CODEC.decode(CLAIM_HEADER + body)
+        codec.decode(CLAIM_HEADER + body)
 
 
+@both
 @pytest.mark.parametrize(
     "count", [b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x02"]
 )
-def test_an_array_that_claims_more_items_than_there_are_bytes_is_refused_at_once(count: bytes) -> None:
+def test_an_array_that_claims_more_items_than_there_are_bytes_is_refused_at_once(codec: Codec, count: bytes) -> None:
     with pytest.raises(UnreadableRecordError):
-        CODEC.decode(HEARTBEAT_HEADER + b"\x00\x00\x00" + count + b"\x02a\x02\x00\x00" * 3)
+        codec.decode(HEARTBEAT_HEADER + b"\x00\x00\x00" + count + b"\x02a\x02\x00\x00" * 3)
 
 
-def test_an_array_in_several_blocks_with_sizes_is_read_as_avro_has_it() -> None:
+@both
+def test_an_array_in_several_blocks_with_sizes_is_read_as_avro_has_it(codec: Codec) -> None:
     # given one block with its size in bytes (a negative count), and one without
     item = b"\x02a\x02\x00\x00"
     body = b"\x00\x00\x00" + b"\x01" + bytes([len(item) * 2]) + item + b"\x04" + item * 2 + b"\x00"
 
-    decoded = CODEC.decode(HEARTBEAT_HEADER + body)
+    decoded = codec.decode(HEARTBEAT_HEADER + body)
 
     assert isinstance(decoded, AttemptHeartbeat)
     assert decoded.attempts == (HeldAttempt(job_id="a", attempt=1),) * 3
 
 
-def test_a_schema_id_that_nobody_knows_is_an_unknown_type() -> None:
+@both
+def test_a_schema_id_that_nobody_knows_is_an_unknown_type(codec: Codec) -> None:
     with pytest.raises(UnreadableRecordError, match="999999") as refused:
-        CODEC.decode(b"\x00" + (999_999).to_bytes(4, "big") + b"whatever")
+        codec.decode(b"\x00" + (999_999).to_bytes(4, "big") + b"whatever")
 
     assert refused.value.reason is DeadLetterReason.UNKNOWN_TYPE
 
 
+@both
 @pytest.mark.parametrize(
     ("change", "field", "says"),
     [
@@ -185,14 +202,15 @@ def test_a_schema_id_that_nobody_knows_is_an_unknown_type() -> None:
     ],
 )
 def test_a_value_that_the_schema_cannot_hold_is_refused_by_the_name_of_its_field(
-    change: dict[str, Any], field: str, says: str
+    codec: Codec, change: dict[str, Any], field: str, says: str
 ) -> None:
     with pytest.raises(UnwritableRecordError, match=says) as refused:
-        CODEC.encode(replace(CLAIM, **change))
+        codec.encode(replace(CLAIM, **change))
 
     assert refused.value.field == field
 
 
+@both
 @pytest.mark.parametrize(
     ("change", "field"),
     [
@@ -205,17 +223,18 @@ def test_a_value_that_the_schema_cannot_hold_is_refused_by_the_name_of_its_field
         ({"delay_ms": float("inf")}, "SubmitJob.spec.delay_ms"),
     ],
 )
-def test_the_path_to_a_wrong_value_inside_a_part_is_told(change: dict[str, Any], field: str) -> None:
+def test_the_path_to_a_wrong_value_inside_a_part_is_told(codec: Codec, change: dict[str, Any], field: str) -> None:
     with pytest.raises(UnwritableRecordError) as refused:
-        CODEC.encode(replace(SUBMIT, spec=replace(SUBMIT.spec, **change)))
+        codec.encode(replace(SUBMIT, spec=replace(SUBMIT.spec, **change)))
 
     assert refused.value.field == field
 
 
+@both
 @pytest.mark.parametrize("thing", [None, 7, "text", Txn(id=1, index=0, size=1), object()])
-def test_what_is_no_record_of_the_language_is_refused(thing: Any) -> None:
+def test_what_is_no_record_of_the_language_is_refused(codec: Codec, thing: Any) -> None:
     with pytest.raises(UnwritableRecordError, match="not a record of the language"):
-        CODEC.encode(thing)
+        codec.encode(thing)
 
 
 def _started() -> JobStarted:
@@ -233,10 +252,11 @@ def _started() -> JobStarted:
     )
 
 
-def test_a_transaction_position_given_to_encode_takes_the_place_of_the_events_own() -> None:
+@both
+def test_a_transaction_position_given_to_encode_takes_the_place_of_the_events_own(codec: Codec) -> None:
     txn = Txn(id=9, index=1, size=2)
 
-    decoded = CODEC.decode(CODEC.encode(_started(), txn))
+    decoded = codec.decode(codec.encode(_started(), txn))
 
     assert decoded == replace(_started(), txn=txn)
 
@@ -246,46 +266,50 @@ def test_every_event_ends_with_its_transaction_position(kind: type[Any]) -> None
     assert dataclasses.fields(kind)[-1].name == "txn"
 
 
+@both
 @given(spec=specs())
 @settings(max_examples=50, deadline=None)
-def test_a_specification_is_encoded_once_in_its_life(spec: JobSpec) -> None:
+def test_a_specification_is_encoded_once_in_its_life(codec: Codec, spec: JobSpec) -> None:
     # given a submit as the scheduler reads it
-    submit = CODEC.decode(CODEC.encode(SubmitJob(command_id="c", actor="a", requested_at_ms=1, spec=spec)))
+    submit = codec.decode(codec.encode(SubmitJob(command_id="c", actor="a", requested_at_ms=1, spec=spec)))
     assert isinstance(submit, SubmitJob)
 
     # when its specification is written as a row of its own
-    row = CODEC.encode(submit.spec)
+    row = codec.encode(submit.spec)
 
     # then the row holds the very bytes that came in
     assert submit.spec._encoded == row[5:]
-    assert CODEC.decode(row) == spec
+    assert codec.decode(row) == spec
 
 
-def test_bytes_remembered_by_a_specification_are_carried_over_even_where_avro_allows_others() -> None:
+@both
+def test_bytes_remembered_by_a_specification_are_carried_over_even_where_avro_allows_others(codec: Codec) -> None:
     # given a specification whose tags came in two blocks, as another Avro library may write them
-    canonical = CODEC.encode(SUBMIT.spec)
+    canonical = codec.encode(SUBMIT.spec)
     blocks = canonical.replace(b"\x04\x02a\x02b\x00", b"\x02\x02a\x02\x02b\x00")
     assert len(blocks) == len(canonical) + 1
 
-    spec = CODEC.decode(blocks)
+    spec = codec.decode(blocks)
 
     assert spec == SUBMIT.spec
     assert isinstance(spec, JobSpec)
-    assert CODEC.encode(spec) == blocks
+    assert codec.encode(spec) == blocks
 
 
-def test_a_changed_copy_of_a_specification_forgets_the_bytes() -> None:
-    spec = CODEC.decode(CODEC.encode(SUBMIT.spec))
+@both
+def test_a_changed_copy_of_a_specification_forgets_the_bytes(codec: Codec) -> None:
+    spec = codec.decode(codec.encode(SUBMIT.spec))
     assert isinstance(spec, JobSpec)
 
     changed = replace(spec, priority=Priority.CRITICAL)
 
-    assert CODEC.decode(CODEC.encode(changed)) == changed
+    assert codec.decode(codec.encode(changed)) == changed
 
 
-def test_remembered_bytes_take_no_part_in_equality_hash_and_copies() -> None:
+@both
+def test_remembered_bytes_take_no_part_in_equality_hash_and_copies(codec: Codec) -> None:
     fresh = JobSpec(job_id="job-1", name="mail", tags=("a", "b"))
-    decoded = CODEC.decode(CODEC.encode(SUBMIT.spec))
+    decoded = codec.decode(codec.encode(SUBMIT.spec))
 
     copied = copy.copy(decoded)
 

@@ -11,6 +11,7 @@ from mainspring.schemas.compiled import READ_FAILURES, WRITE_FAILURES, Decode, E
 from mainspring.schemas.diagnose import find_misfit
 from mainspring.schemas.errors import UnreadableRecordError, UnwritableRecordError
 from mainspring.schemas.lock import locked_schemas
+from mainspring.schemas.native import IS_BUILT, native_codec
 from mainspring.schemas.records import RECORDS, Record
 from mainspring.schemas.registry import RegistryIds, Subject, registry_client
 
@@ -49,15 +50,17 @@ class LockedIds:
 class Codec:
     """Encodes and decodes every record of the language. Safe to share between threads."""
 
-    def __init__(self, ids: SchemaIds) -> None:
+    def __init__(self, ids: SchemaIds, *, in_c: bool = IS_BUILT) -> None:
+        """`in_c`: by `mainspring.schemas.native`; the bytes are the same."""
         self._ids = ids
+        self._part = _part_in_c if in_c else _part_in_python
         self._writers: dict[type[Any], tuple[Encode, bytes]] = {}
         self._readers: dict[bytes, Decode] = {}
 
     @classmethod
-    def embedded(cls) -> "Codec":
+    def embedded(cls, *, in_c: bool = IS_BUILT) -> "Codec":
         """A codec with the ids of the lock file, which every installation of the same version shares."""
-        return cls(LockedIds())
+        return cls(LockedIds(), in_c=in_c)
 
     @classmethod
     def from_registry(cls, url: str, options: Mapping[str, Any], subjects: Iterable[Subject]) -> "Codec":
@@ -99,7 +102,7 @@ class Codec:
         name = type(record).__name__
         if RECORDS.get(name) is not type(record):
             raise UnwritableRecordError(name, "not a record of the language; mainspring.schemas lists them")
-        writer = (_encoder(name), b"\x00" + self._ids.id_of(newest()[name]).to_bytes(4, "big"))
+        writer = (self._part(name)[0], b"\x00" + self._ids.id_of(newest()[name]).to_bytes(4, "big"))
         self._writers[type(record)] = writer
         return writer
 
@@ -115,19 +118,21 @@ class Codec:
                 f"schema id {schema_id} is no record of this version; a newer producer, or another schema registry?"
             )
             raise UnreadableRecordError(DeadLetterReason.UNKNOWN_TYPE, detail)
-        reader = _decoder(file.record) if _bare(schema) == _bare(file.schema) else _resolving(schema, file.schema)
+        reader = self._part(file.record)[1] if _bare(schema) == _bare(file.schema) else _resolving(schema, file.schema)
         self._readers[data[:HEADER_BYTES]] = reader
         return reader
 
 
 @cache
-def _encoder(record: str) -> Encode:
-    return compile_encoder(newest()[record].schema)
+def _part_in_c(record: str) -> tuple[Encode, Decode]:
+    codec = native_codec(newest()[record].schema)
+    return codec.encode, codec.decode
 
 
 @cache
-def _decoder(record: str) -> Decode:
-    return compile_decoder(newest()[record].schema)
+def _part_in_python(record: str) -> tuple[Encode, Decode]:
+    schema = newest()[record].schema
+    return compile_encoder(schema), compile_decoder(schema)
 
 
 def _resolving(writer: dict[str, Any], reader: dict[str, Any]) -> Decode:

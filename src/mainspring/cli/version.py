@@ -10,6 +10,7 @@ def version(output: OutputOption = Output.TABLE) -> None:
 
     from confluent_kafka import libversion
 
+    from mainspring.schemas.native import IS_BUILT
     from mainspring.telemetry.metrics import package_version
 
     versions = {
@@ -17,6 +18,7 @@ def version(output: OutputOption = Output.TABLE) -> None:
         "python": platform.python_version(),
         "confluent_kafka": installed("confluent-kafka"),
         "librdkafka": libversion()[0],
+        "codec": "C" if IS_BUILT else "Python (no compiler when Mainspring was installed: several times slower)",
     }
     if output is Output.JSON:
         print_json(versions)

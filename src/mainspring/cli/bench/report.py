@@ -92,11 +92,14 @@ def machine() -> dict[str, Any]:
     """On what it was measured."""
     import confluent_kafka
 
+    from mainspring.schemas.native import IS_BUILT
+
     return {
         "cores": os.cpu_count(),
         "system": platform.system(),
         "python": platform.python_version(),
         "librdkafka": confluent_kafka.libversion()[0],
+        "codec": "C" if IS_BUILT else "Python",
     }
 
 
