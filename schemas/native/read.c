@@ -201,6 +201,9 @@ static PyObject *read_fields(Reader *in, const Shape *shape) {
             goto failed;
         *slot(record, shape->remembered) = whole;
     }
+    /* It holds numbers, text and records like itself, so it is in no cycle, and the collector need not look at it. */
+    if (PyObject_GC_IsTracked(record))
+        PyObject_GC_UnTrack(record);
     return record;
 failed:
     Py_DECREF(record);

@@ -100,14 +100,14 @@ def test_dropped_handles_cost_nothing(client: Client, scheduler: FakeScheduler) 
 
     # when
     handles = client.submit_many(Submission("ok") for _ in range(1000))
-    alive = sum(len(known) for known in tail._watches.values())
+    alive = sum(len(known.alive()) for known in tail._watches.values())
     del handles
     client._core.wire.last.clear()
     gc.collect()
 
     # then
     assert alive >= 1000
-    assert sum(len(known) for known in tail._watches.values()) == 0
+    assert sum(len(known.alive()) for known in tail._watches.values()) == 0
 
 
 def test_events_that_come_while_the_past_is_scanned_are_kept_in_order(config: ClientConfig) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, Protocol, cast
-from weakref import WeakSet, WeakValueDictionary
+from weakref import WeakSet
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -20,6 +20,7 @@ from mainspring.client.errors import ClientClosedError, EventsUnavailableError
 from mainspring.client.progress import Terminal, Verdict
 from mainspring.client.steps import fail, fulfil
 from mainspring.client.watch import Resolution, Start, Watch
+from mainspring.client.watches import Watches
 from mainspring.schemas.records import Event
 
 __all__ = ["Decoder", "EventTail"]
@@ -66,7 +67,7 @@ class EventTail:
         self._thread: threading.Thread | None = None
         self._reading: dict[int, _Reading] = {}
         self._waited: dict[int, WeakSet[Watch]] = {}
-        self._watches: dict[int, WeakValueDictionary[bytes, Watch]] = {}
+        self._watches: dict[int, Watches] = {}
         self._twins: dict[bytes, WeakSet[Watch]] = {}
         self._closed = False
 
@@ -81,8 +82,8 @@ class EventTail:
         with self._lock:
             known = self._watches.get(watch.partition)
             if known is None:
-                known = self._watches[watch.partition] = WeakValueDictionary()
-            if known.setdefault(watch.key, watch) is not watch:
+                known = self._watches[watch.partition] = Watches()
+            if not known.add(watch):
                 self._twins.setdefault(watch.key, WeakSet()).add(watch)
             reading = self._reading.get(watch.partition)
             if fresh and reading is not None:
@@ -177,7 +178,7 @@ class EventTail:
 
     def _open(self, partition: int, offset: int) -> None:
         known = self._watches[partition]
-        others = [watch for watch in list(known.values()) if not watch.joined and watch.start.offset is not None]
+        others = [watch for watch in known.alive() if not watch.joined and watch.start.offset is not None]
         floor = max(offset - LOOK_BACK, 0)
         start = min((cast(int, watch.start.offset) for watch in others if _needs(watch, floor)), default=offset)
         start = min(start, offset)
@@ -207,8 +208,10 @@ class EventTail:
         return resolutions
 
     def _all(self, partition: int) -> list[Watch]:
-        known = list(self._watches.get(partition, {}).values())
-        return known + [twin for twins in list(self._twins.values()) for twin in twins if twin.partition == partition]
+        known = self._watches.get(partition)
+        return ([] if known is None else known.alive()) + [
+            twin for twins in list(self._twins.values()) for twin in twins if twin.partition == partition
+        ]
 
     # -- the thread --------------------------------------------------------------------------------------------------
 
@@ -250,7 +253,8 @@ class EventTail:
                     resolutions.extend(self._trouble(partition, message, error))
                     continue
                 offset = cast(int, message.offset())
-                watch = self._watches[partition].get(cast(bytes, message.key())) if message.key() else None
+                key = message.key()
+                watch = self._watches[partition].get(key) if key else None
                 if watch is not None or self._twins:
                     resolutions.extend(self._tell(watch, message, offset))
                 reading.position = offset + 1

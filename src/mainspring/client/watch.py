@@ -7,11 +7,14 @@ from typing import Any, ClassVar, TypeAlias, cast
 
 from mainspring.client.progress import JobEvent, Progress, Terminal, Verdict
 from mainspring.client.steps import fail, fulfil
+from mainspring.schemas.build import quick
 from mainspring.schemas.common import JobStatus
 from mainspring.schemas.records import SCHEDULE_EVENT_TYPES, Event
 from mainspring.schemas.schedule_events import OccurrenceFired
 
 __all__ = ["FiredWatch", "Resolution", "ScheduleWatch", "Start", "Watch"]
+
+_new_verdict = quick(Verdict)
 
 Resolution: TypeAlias = Callable[[], None]
 """What is left to do once the lock is free: waking someone who waits may run his code."""
@@ -126,7 +129,7 @@ class Watch:
         if self.command_id is not None and self.verdict is None:
             if not self.answers(event):
                 return []
-            self.verdict = Verdict(event, self.partition, offset)
+            self.verdict = _new_verdict(event=event, partition=self.partition, offset=offset)
         # Ended is ended for the one who asked, even when the id is forgotten and submitted anew by another.
         if self.command_id is None or not self.ended:
             if self._progress is None:
