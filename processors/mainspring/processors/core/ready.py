@@ -34,44 +34,60 @@ _GARBAGE_MIN = 64
 class _Tenant:
     """The waiting jobs of one tenant in one band: a lane."""
 
-    __slots__ = ("_horizon", "_lane", "_store", "heap", "name", "share", "spilled", "waiting")
+    __slots__ = ("_horizon", "_lane", "_read_to", "_store", "heap", "held", "name", "share", "spilled")
 
     def __init__(self, name: str, share: float, store: LaneStore | None) -> None:
         self.name = name
         self.share = share
         self.heap: list[ReadyJob] = []
-        self.waiting = 0
+        self.held = 0
+        """Those in the heap that have not been withdrawn."""
         self.spilled = 0
-        """Those of them that are in the store."""
+        """Those that are in the store, by what was put there and withdrawn."""
         self._store = store
         self._lane = 0 if store is None else store.open_lane()
         self._horizon: ReadyJob | None = None
+        self._read_to: ReadyJob | None = None
+        """Up to here the store still has what was read: it is in the heap, or has been taken."""
+
+    @property
+    def waiting(self) -> int:
+        return self.held + self.spilled
 
     def add(self, job: ReadyJob, live: Live) -> None:
-        self.waiting += 1
         store = self._store
         if store is not None and self._is_behind(job):
             store.put(self._lane, job)
             self.spilled += 1
             return
         live[job.job_id] = job
+        self.held += 1
         heappush(self.heap, job)
         if store is not None and len(self.heap) > store.room:
             self._spill_later_half(store, live)
 
-    def withdraw_spilled(self, job: ReadyJob) -> bool:
+    def take(self, live: Live) -> None:
+        """Takes the job that `first` has just shown."""
+        heappop(self.heap)
+        self.held -= 1
+        self._look_behind(live)
+
+    def withdraw(self, live: Live) -> None:
+        """Counts a job out that has left `live`; the heap drops it when it comes up."""
+        self.held -= 1
+        self._look_behind(live)
+        if len(self.heap) > 2 * self.held + _GARBAGE_MIN:
+            self.heap = [each for each in self.heap if live.get(each.job_id) is each]
+            heapify(self.heap)
+
+    def withdraw_spilled(self, job: ReadyJob, live: Live) -> bool:
         """Takes a job out of the store; says whether it can be there."""
         if self._store is None or not self._is_behind(job):
             return False
         self._store.delete(self._lane, job)
-        self.spilled -= 1
-        self.waiting -= 1
+        self.spilled = max(0, self.spilled - 1)
+        self._look_behind(live)
         return True
-
-    def drop_withdrawn(self, live: Live) -> None:
-        if len(self.heap) > 2 * (self.waiting - self.spilled) + _GARBAGE_MIN:
-            self.heap = [each for each in self.heap if live.get(each.job_id) is each]
-            heapify(self.heap)
 
     def first(self, live: Live) -> ReadyJob | None:
         """The next job, left in place; drops what was withdrawn, and fills the heap."""
@@ -81,6 +97,7 @@ class _Tenant:
                 heappop(heap)
             if heap:
                 return heap[0]
+            self.held = 0
             if not self._refill(live):
                 return None
 
@@ -99,31 +116,44 @@ class _Tenant:
         horizon = self._horizon
         return horizon is not None and job[:_PLACE] > horizon[:_PLACE]
 
+    def _look_behind(self, live: Live) -> None:
+        """Before a lane counts as empty the store is asked: what is left in a lane that is forgotten is lost."""
+        if not self.held and not self.spilled:
+            self._refill(live)
+
     def _refill(self, live: Live) -> bool:
-        """Moves the horizon on; says whether there is more in the heap now."""
+        """Moves the horizon on; says whether the store had more."""
         if self._store is None or self._horizon is None:
             return False
         limit = max(1, self._store.room // 2)
         jobs = self._store.take(self._lane, self._horizon, limit)
+        if jobs:
+            self._read_to = jobs[-1]
         self._horizon = jobs[-1] if len(jobs) == limit else None
         # Counted from what is there: where the count and the store differ, the store is right.
-        lost = 0 if self._horizon is not None else self.spilled - len(jobs)
-        self.waiting -= lost
-        self.spilled -= lost + len(jobs)
-        self.heap = jobs
-        live.update((each.job_id, each) for each in jobs)
+        self.spilled = 0 if self._horizon is None else max(0, self.spilled - len(jobs))
+        found = [each for each in jobs if each.job_id not in live]
+        self.held += len(found)
+        # Behind all that is in the heap, and in order, so it stays a heap.
+        self.heap += found
+        live.update((each.job_id, each) for each in found)
         return bool(jobs)
 
     def _spill_later_half(self, store: LaneStore, live: Live) -> None:
         order = sorted(each for each in self.heap if live.get(each.job_id) is each)
         kept = len(order) if len(order) <= store.room else (len(order) + 1) // 2
+        self.heap, self.held = order[:kept], kept
+        if kept == len(order):
+            return
+        self._horizon = order[kept - 1]
+        if self._read_to is not None and self._is_behind(self._read_to):
+            # Or what was read before would be read again, jobs that have been taken since among it.
+            store.forget(self._lane, self._read_to)
+            self._read_to = None
         for job in order[kept:]:
             del live[job.job_id]
             store.put(self._lane, job)
         self.spilled += len(order) - kept
-        self.heap = order[:kept]
-        if kept < len(order):
-            self._horizon = order[kept - 1]
 
 
 class _Band:
@@ -151,22 +181,19 @@ class _Band:
     def withdraw(self, job: ReadyJob, live: Live) -> None:
         """Counts an entry out that has left `live`; its heap drops it when it comes up."""
         tenant = self._tenants[job.tenant]
-        tenant.waiting -= 1
-        self.waiting -= 1
-        if not self.waiting:
-            self._forget()
-        else:
-            tenant.drop_withdrawn(live)
+        before = tenant.waiting
+        tenant.withdraw(live)
+        self._count(tenant.waiting - before)
 
-    def withdraw_spilled(self, job: ReadyJob) -> bool:
+    def withdraw_spilled(self, job: ReadyJob, live: Live) -> bool:
         """Withdraws a job that is not in memory; says whether it can have been in the store."""
         tenant = self._tenants.get(job.tenant)
-        if tenant is None or not tenant.withdraw_spilled(job):
+        if tenant is None:
             return False
-        self.waiting -= 1
-        if not self.waiting:
-            self._forget()
-        return True
+        before = tenant.waiting
+        found = tenant.withdraw_spilled(job, live)
+        self._count(tenant.waiting - before)
+        return found
 
     def peek(self, live: Live) -> ReadyJob | None:
         """The next job, left in place; drops what was withdrawn."""
@@ -175,18 +202,18 @@ class _Band:
             tenant = turns[0][2]
             before = tenant.waiting
             job = tenant.first(live)
-            self.waiting -= before - tenant.waiting
+            self.waiting += tenant.waiting - before
             if job is not None:
                 return job
             self._leave(tenant, heappop(turns)[0])
         return None
 
-    def take(self) -> None:
+    def take(self, live: Live) -> None:
         """Takes the job that `peek` has just shown, and gives the turn to the next tenant."""
         tag, _, tenant = heappop(self._turns)
-        heappop(tenant.heap)
-        tenant.waiting -= 1
-        self.waiting -= 1
+        before = tenant.waiting
+        tenant.take(live)
+        self.waiting += tenant.waiting - before
         self._present = tag
         if not self.waiting:
             self._forget()
@@ -199,6 +226,12 @@ class _Band:
         """How many jobs have a smaller key, and whether that is all of them."""
         counts = [tenant.at_least_ahead_of(job, live) for tenant in self._tenants.values()]
         return sum(count for count, _ in counts), all(is_exact for _, is_exact in counts)
+
+    def _count(self, change: int) -> None:
+        """Counts what was withdrawn."""
+        self.waiting += change
+        if not self.waiting:
+            self._forget()
 
     def _take_turn(self, tenant: _Tenant, tag: float) -> None:
         self._tick += 1
@@ -259,7 +292,7 @@ class ReadyQueue:
             self._bands[found.band].withdraw(found, self._live)
             return True
         band = self._bands.get(job.band)
-        return band is not None and band.withdraw_spilled(job)
+        return band is not None and band.withdraw_spilled(job, self._live)
 
     def pop(self) -> ReadyJob | None:
         """Takes the next job, or None where none waits."""
@@ -272,7 +305,7 @@ class ReadyQueue:
                     best, best_band = job, band
         if best is None or best_band is None:
             return None
-        best_band.take()
+        best_band.take(self._live)
         del self._live[best.job_id]
         return best
 

@@ -75,6 +75,12 @@ class LaneStore:
             self._reads[lane] = 1
         return [_job(key, value, after) for key, value in rows]
 
+    def forget(self, lane: int, up_to: ReadyJob) -> None:
+        """Clears what was taken, up to this job: its lane puts some of it here again."""
+        self._flush()
+        self._store.clear(LANE_PREFIX + _LANE.pack(lane), _row_key(lane, up_to))
+        self._reads[lane] = 0
+
     def _write(self, key: bytes, value: bytes | None) -> None:
         self._buffer[key] = value
         if len(self._buffer) >= _BUFFERED_ROWS:
