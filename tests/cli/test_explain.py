@@ -1,11 +1,23 @@
 """A job's place in its queue, by the scheduler's own rules over the rows of its partition."""
 
 from dataclasses import replace
+from typing import Any
 
-from mainspring.cli.job_explain import sentence
+from mainspring.cli.job_explain import sentence, why_it_ended
 from mainspring.cli.table_row import place_in_queue
 from mainspring.processors.core.explain import Finished, Offered, Parked, Ready, Running, ScheduledUntil, WhyNot
-from mainspring.schemas import Dispatch, JobState, JobStatus, Priority
+from mainspring.schemas import (
+    AttemptError,
+    Cause,
+    CauseSource,
+    Dispatch,
+    JobCancelled,
+    JobFailed,
+    JobState,
+    JobStatus,
+    Priority,
+    Txn,
+)
 from mainspring.settings import Settings
 
 NOW_MS = 1_800_000_000_000
@@ -84,3 +96,24 @@ def test_every_reason_is_a_sentence_with_times_as_people_read_them() -> None:
         assert str(NOW_MS) not in text
     assert "behind 3 others" in sentence(reasons[5])
     assert "asked to stop" in sentence(reasons[4])
+
+
+def test_the_event_that_ended_a_job_says_why() -> None:
+    # given how three jobs ended
+    decided: dict[str, Any] = {
+        "job_id": "j",
+        "revision": 3,
+        "decided_at_ms": NOW_MS,
+        "cause": Cause(source=CauseSource.COMMANDS, partition=0, offset=1),
+        "txn": Txn(id=1, index=0, size=1),
+    }
+    cancelled = JobCancelled(
+        **decided, attempt=0, cancel_code="REQUESTED", command_id="c", actor="ann", reason="not needed"
+    )
+    failed = JobFailed(
+        **decided, attempt=2, reason="RETRIES_EXHAUSTED", error=AttemptError(type="OSError", message="no\nx")
+    )
+
+    # then
+    assert why_it_ended(cancelled) == {"ended": "REQUESTED by ann: not needed"}
+    assert why_it_ended(failed) == {"error": "OSError: no", "ended": "RETRIES_EXHAUSTED"}

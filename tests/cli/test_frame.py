@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -335,3 +336,58 @@ def test_an_install_of_the_client_alone_says_which_extra_a_command_needs(
         assert ran.returncode == ExitCode.FAILURE
         assert f"needs the extra [{extra}]" in ran.stderr
         assert f"pip install 'mainspring[{extra}]'" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (("job", "submit", "greet", "--at", "9999-12-31T23:59:59-14:00"), "--at"),
+        (("job", "submit", "greet", "--at", "0001-01-01T00:00:00+14:00"), "--at"),
+        (("schedule", "create", "s", "greet", "--every", "1m", "--start", "0001-01-01T00:00:00+14:00"), "--start"),
+    ],
+)
+def test_an_instant_that_utc_has_no_year_for_is_a_usage_error(
+    cli: Cli, arguments: tuple[str, ...], option: str
+) -> None:
+    ran = cli(*arguments)
+
+    said = " ".join(ran.err.replace("│", " ").split())
+    assert ran.code == ExitCode.USAGE
+    assert f"Invalid value for '{option}'" in said
+    assert "is before the year 1 or after the year 9999 in UTC" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--every", "1ms"), "--every: must be from 100 ms to 3653 d, and is 1 ms."),
+        (
+            ("--every", "1m", "--start", "2030-01-02T00:00Z", "--end", "2030-01-01T00:00Z"),
+            "--end: must not be before --start.",
+        ),
+    ],
+)
+def test_what_a_schedule_cannot_be_is_said_in_terms_of_its_options(
+    cli: Cli, options: tuple[str, ...], said: str
+) -> None:
+    ran = cli("schedule", "preview", *options)
+
+    assert (ran.code, ran.out) == (ExitCode.USAGE, "")
+    assert said in " ".join(ran.err.split())
+
+
+def test_a_path_that_cannot_be_written_is_an_error_with_its_name_and_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    error = as_cli_error(_raised((tmp_path / "file" / "below").mkdir))
+
+    assert error is not None
+    assert (error.what, error.why) == (f"{tmp_path}/file/below cannot be read or written.", "Not a directory.")
+
+
+def _raised(act: Callable[[], object]) -> BaseException:
+    try:
+        act()
+    except OSError as error:
+        return error
+    raise AssertionError("nothing was raised")

@@ -232,3 +232,10 @@ def test_many_jobs_that_cannot_be_delivered_are_all_named(unreachable: Client) -
 
     # then
     assert sorted(caught.value.job_ids) == [f"lost-{n}" for n in range(10)]
+
+
+def test_a_wish_for_known_ids_that_nobody_knows_is_refused_before_anything_is_sent(client: Client) -> None:
+    with pytest.raises(InvalidJobError, match="if_exists must be 'raise' or 'return', not 'retrun'"):
+        client.submit("ok", if_exists="retrun")  # type: ignore[arg-type]  # what is tested
+    with pytest.raises(InvalidJobError, match="if_exists"):
+        client.submit_many([Submission("ok")], if_exists="")  # type: ignore[arg-type]  # what is tested

@@ -57,8 +57,6 @@ steps: st.SearchStrategy[Step] = st.one_of(
     st.tuples(st.just("succeed"), st.just(""), st.none()),
     st.tuples(st.just("fail"), st.just(""), st.none()),
     st.tuples(st.just("decline"), st.just(""), st.sampled_from(DeclineReason)),
-    st.tuples(st.just("herd"), st.just(""), submits),
-    st.tuples(st.just("decline all"), st.just(""), st.sampled_from(DeclineReason)),
 )
 
 
@@ -88,12 +86,6 @@ def _apply(partition: Partition, step: str, name: str, given: Any) -> None:
     match step:
         case "submit":
             partition.submit(name, **given)
-        case "herd":
-            for each in NAMES:
-                partition.submit(each, **given)
-        case "decline all":
-            for each in [state.job_id for state in states if state.dispatch.offered_attempt]:
-                partition.decline(each, reason=given)
         case "cancel":
             partition.cancel(name)
         case "reschedule":

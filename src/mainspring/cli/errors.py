@@ -68,7 +68,17 @@ def as_cli_error(error: BaseException) -> CliError | None:
         return CliError("Interrupted.", code=ExitCode.INTERRUPTED)
     if isinstance(error, ModuleNotFoundError):
         return _missing_extra(error)
-    return _settings(error) or _ours(error) or _kafka(error)
+    return _file(error) or _settings(error) or _ours(error) or _kafka(error)
+
+
+def _file(error: BaseException) -> CliError | None:
+    if not isinstance(error, OSError) or error.filename is None:
+        return None
+    return CliError(
+        f"{error.filename} cannot be read or written.",
+        why=f"{error.strerror}.",
+        hint="Check that its directory exists and that this user may write there, or name another.",
+    )
 
 
 def _missing_extra(error: ModuleNotFoundError) -> CliError | None:

@@ -38,7 +38,8 @@ def job_of(
     except (ImportError, ValueError, TypeError) as error:
         if given:
             raise
-        note(f"[dim]worker.app cannot be imported here ({escape(error)}): options that the job declares do not hold[/]")
+        why = escape(str(error).splitlines()[-1].strip())
+        note(f"[dim]worker.app cannot be imported here ({why}): options that the job declares do not hold[/]")
         return name
     handler = registry.get(name)
     if handler is None:
@@ -49,7 +50,7 @@ def job_of(
                 hint=f"It has: {known}.",
                 code=ExitCode.USAGE,
             )
-        note(f"[dim]worker.app registers no job {escape(name)} (it has: {escape(known)}); it is sent as it is[/]")
+        note(f"[dim]worker.app registers no job {escape(repr(name))} (it has: {escape(known)}); it is sent as it is[/]")
         return name
     handler.signature.load(json.dumps(arguments or {}).encode(), JSON)
     return handler

@@ -89,7 +89,26 @@ def _print(
         cause = event.cause
         place = "" if cause.offset < 0 else f", partition {cause.partition}, offset {cause.offset}"
         pairs["decided"] = f"by {cause.source.name.lower()}{place}"
+        pairs |= why_it_ended(event)
     print_pairs(pairs)
+
+
+def why_it_ended(event: Any) -> dict[str, Any]:
+    """What an event says of the end of an attempt or a job beyond its type: the error, the code, who asked and why."""
+    shown: dict[str, Any] = {}
+    error = getattr(event, "error", None)
+    if error is not None:
+        shown["error"] = f"{error.type}: {error.message.partition(chr(10))[0]}"
+    match type(event).__name__:
+        case "JobCancelled":
+            by = f" by {event.actor}" if event.actor else ""
+            words = f": {event.reason}" if event.reason else ""
+            shown["ended"] = f"{event.cancel_code}{by}{words}"
+        case "JobFailed":
+            shown["ended"] = event.reason
+        case "JobTimedOut":
+            shown["ended"] = f"longer than its time-out of {format_duration(event.timeout_ms / 1000)}"
+    return shown
 
 
 def sentence(why: "WhyNot") -> str:  # noqa: PLR0911 - one case per reason

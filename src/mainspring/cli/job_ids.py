@@ -22,9 +22,10 @@ _REFUSALS = frozenset({"CommandRejected", "ReportRefused"})
 def whole_id(settings: "Settings", given: str) -> str:
     """The id of the one job in the view whose id begins so; `given` itself where it is an id or begins none.
 
-    A job with exactly this id always wins, also one that only the log knows. Raises `CliError` when several begin so.
+    A job with exactly this id always wins, also one that only the log knows. Raises `CliError` when several begin so,
+    or when it is too short to be the beginning of one.
     """
-    if not _SHORTEST <= len(given) < _DRAWN:
+    if len(given) >= _DRAWN:
         return given
     try:
         view = open_view(settings)
@@ -39,6 +40,12 @@ def whole_id(settings: "Settings", given: str) -> str:
     with open_client(settings) as client:
         if any(type(entry.event).__name__ not in _REFUSALS for entry in client.history(given)):
             return given
+    if len(given) < _SHORTEST:
+        raise CliError(
+            f"There is no job {given!r}, and it is too short to be the beginning of an id.",
+            hint=f"Give at least {_SHORTEST} characters of the id.",
+            code=ExitCode.NOT_FOUND,
+        )
     if len(found) > 1:
         more = " …" if len(found) == _SHOWN else ""
         raise CliError(

@@ -15,19 +15,19 @@ __all__ = ["event_summary", "print_page"]
 _ATTEMPTS = (
     Column(head="ATTEMPT", right=True),
     Column(head="OUTCOME"),
-    Column(head="STARTED"),
-    Column(head="TOOK", right=True),
-    Column(head="WORKER"),
-    Column(head="ERROR", fold=True),
+    Column(head="STARTED", drop=1),
+    Column(head="TOOK", right=True, drop=2),
+    Column(head="WORKER", drop=3),
+    Column(head="ERROR", fold=True, least=24),
 )
 _EVENTS = (
     Column(head="REV", right=True),
     Column(head="EVENT"),
-    Column(head="DECIDED"),
-    Column(head="AFTER", right=True),
-    Column(head="EVENTS AT", right=True),
-    Column(head="CAUSED BY"),
-    Column(head="WHAT", fold=True),
+    Column(head="DECIDED", drop=1),
+    Column(head="AFTER", right=True, drop=2),
+    Column(head="EVENTS AT", right=True, drop=4),
+    Column(head="CAUSED BY", drop=3),
+    Column(head="WHAT", fold=True, least=24),
 )
 _OUTCOME_STYLES = {
     "SUCCEEDED": "green",

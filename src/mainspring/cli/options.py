@@ -24,6 +24,7 @@ __all__ = [
     "WaitTimeout",
     "arguments_of",
     "duration_option",
+    "in_utc",
     "instant_option",
     "priority_option",
     "status_name",
@@ -44,7 +45,15 @@ def _instant(text: str) -> datetime:
         raise typer.BadParameter(
             f"{text!r} is no time: write it like 2030-01-31T09:00:00Z, 2030-01-31T09:00+02:00 or 2030-01-31 09:00"
         ) from None
-    return parsed.astimezone(UTC)
+    return in_utc(parsed, text)
+
+
+def in_utc(parsed: datetime, text: str) -> datetime:
+    """The instant in UTC. A usage error for one that UTC has no year for; `text`: how it was written."""
+    try:
+        return parsed.astimezone(UTC)
+    except (OverflowError, ValueError):
+        raise typer.BadParameter(f"{text!r} is before the year 1 or after the year 9999 in UTC") from None
 
 
 def duration_option(name: str, help_: str) -> Any:

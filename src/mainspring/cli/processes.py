@@ -9,6 +9,7 @@ import typer
 
 from mainspring.cli.context import Globals, globals_of, settings_of
 from mainspring.cli.errors import CliError, ExitCode
+from mainspring.cli.output import escape, note
 from mainspring.cli.service import service
 
 if TYPE_CHECKING:
@@ -74,6 +75,9 @@ def worker(
     # The entry point's own directory is on the path, the user's is not.
     sys.path.insert(0, str(Path.cwd()))
     registry = Registry.load(*settings.worker.app)
+    if not len(registry):
+        apps = ", ".join(settings.worker.app)
+        note(f"[yellow]{escape(apps)} registers no job, so this worker declines every offer: is it the right app?[/]")
     with service(settings, "worker", warnings=globals_of(ctx).warnings) as (_, health):
         code = run_worker(settings.worker_config(), registry, on_start=lambda running: worker_health(health, running))
     raise typer.Exit(code)

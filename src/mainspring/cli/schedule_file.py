@@ -2,9 +2,9 @@
 
 import tomllib
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -19,13 +19,28 @@ if TYPE_CHECKING:
 
 __all__ = ["ScheduleEntry", "read_schedules"]
 
+_MAX_BYTES: Final = 4 << 20
+"""Thousands of schedules; what is larger is another file that was named by mistake."""
+
 
 def _duration(value: object) -> object:
     return parse_duration(value) if isinstance(value, str) else value
 
 
 def _several(value: object) -> object:
+    if not isinstance(value, str | list):
+        raise ValueError(f'must be a text such as "10m" or "30 2 * * *", or a list of such, not {value}')  # noqa: TRY004 - what pydantic tells the user
     return [value] if isinstance(value, str) else value
+
+
+def _arguments(value: object, place: str = "") -> object:
+    """Refuses what TOML has and JSON has not: dates and times."""
+    if isinstance(value, date | datetime | time):
+        raise ValueError(f"{place or 'it'} is a date or a time, which JSON has not: write it as a text in quotes")  # noqa: TRY004 - as above
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in pairs:
+        _arguments(each, f"{place}.{key}" if place else str(key))
+    return value
 
 
 def _instant(value: object) -> object:
@@ -33,11 +48,15 @@ def _instant(value: object) -> object:
         value = datetime.fromisoformat(value)
     if not isinstance(value, datetime) or value.tzinfo is None:
         raise ValueError("must be an instant with Z or an offset, such as 2027-01-01T00:00:00Z")
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("is before the year 1 or after the year 9999 in UTC") from None
 
 
 _Duration = Annotated[timedelta, BeforeValidator(_duration)]
 _Texts = Annotated[list[str], BeforeValidator(_several)]
+_Arguments = Annotated[dict[str, Any], BeforeValidator(_arguments)]
 _Instant = Annotated[datetime, BeforeValidator(_instant)]
 
 
@@ -48,7 +67,7 @@ class ScheduleEntry(BaseModel):
 
     id: str
     job: str
-    payload: dict[str, Any] | None = None
+    payload: _Arguments | None = None
 
     cron: _Texts = []
     every: _Texts = []
@@ -132,7 +151,7 @@ class _File(BaseModel):
 def read_schedules(path: Path) -> Sequence[ScheduleEntry]:
     """The schedules of a file, each id once. Raises `CliError` that names the place."""
     try:
-        found = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        found = _File.model_validate(tomllib.loads(_text(path)))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise CliError(f"{path} cannot be read: {error}.", code=ExitCode.USAGE) from None
     except ValidationError as error:
@@ -148,7 +167,15 @@ def read_schedules(path: Path) -> Sequence[ScheduleEntry]:
     return found.schedules
 
 
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise CliError(f"{path} has more than {_MAX_BYTES >> 20} MiB: is it the right file?", code=ExitCode.USAGE)
+    return data.decode()
+
+
 def _problems(error: ValidationError) -> Iterable[str]:
     for problem in error.errors():
         place = ".".join(str(each) for each in problem["loc"])
-        yield f"{place}: {problem['msg']}"
+        yield f"{place}: {problem['msg'].removeprefix('Value error, ')}"

@@ -1,15 +1,16 @@
 """The options that say when a schedule fires, and the definition they make together."""
 
+import re
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from mainspring.cli.durations import parse_duration
+from mainspring.cli.durations import format_duration, parse_duration
 from mainspring.cli.errors import CliError, ExitCode
-from mainspring.cli.options import Duration, Instant, duration_option
+from mainspring.cli.options import Duration, Instant, duration_option, in_utc
 
 if TYPE_CHECKING:
     from mainspring.schemas.limits import Problem
@@ -34,6 +35,8 @@ __all__ = [
     "absolute",
 ]
 
+_BOUNDS: Final = re.compile(r"from \d+ to \d+ ms, and is -?\d+")
+_NUMBER: Final = re.compile(r"\d+")
 _MS: Final = timedelta(milliseconds=1)
 
 
@@ -62,7 +65,7 @@ def absolute(text: str) -> datetime:
         raise typer.BadParameter(
             f"{text!r} is no instant: write it with Z or an offset, like 2026-03-29T00:00:00Z or 2026-03-29T01:00+01:00"
         )
-    return parsed.astimezone(UTC)
+    return in_utc(parsed, text)
 
 
 Crons = Annotated[
@@ -194,8 +197,20 @@ def _every_ms(text: str) -> int:
 
 
 def _refused(problem: "Problem", timing: "ScheduleTiming") -> CliError:
-    message = problem.message.removeprefix(problem.field).strip()
+    message = _as_options_have_it(problem.message.removeprefix(problem.field).strip())
     return CliError(f"{_option(problem.field, timing)}: {message}.", hint="See docs/schedules.md.", code=ExitCode.USAGE)
+
+
+def _as_options_have_it(message: str) -> str:
+    """A message about fields and milliseconds in terms of options and durations."""
+
+    def duration(found: re.Match[str]) -> str:
+        return format_duration(int(found[0]) / 1000)
+
+    bounds = _BOUNDS.search(message)
+    if bounds is not None:
+        message = _NUMBER.sub(duration, message.replace(" ms,", ","))
+    return message.replace("start_ms", "--start")
 
 
 def _option(field: str, timing: "ScheduleTiming") -> str:

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
-from mainspring.client.client import IfExists
-from mainspring.client.commands import Arguments, Submission, Terms, to_options
+from mainspring.client.commands import Arguments, IfExists, Submission, Terms, adopts, to_options
 from mainspring.client.config import ClientConfig
 from mainspring.client.core import ClientCore
 from mainspring.client.handle import TIMEOUT_S, AsyncJobHandle
@@ -54,7 +53,7 @@ class AsyncClient:
     ) -> AsyncJobHandle:
         """Put one job into the log; as `Client.submit`."""
         submission = Submission(job, args)
-        adopt = if_exists == "return"
+        adopt = adopts(if_exists)
         return self._handle(await drive_async(self._core.submit(submission, to_options(terms), reason, adopt=adopt)))
 
     async def submit_many(
@@ -66,7 +65,7 @@ class AsyncClient:
         **terms: Unpack[Terms],
     ) -> list[AsyncJobHandle]:
         """Put many jobs into the log with one flush; as `Client.submit_many`. Another thread takes them."""
-        adopt = if_exists == "return"
+        adopt = adopts(if_exists)
         watches = await asyncio.to_thread(self._core.submit_many, jobs, to_options(terms), reason, adopt=adopt)
         return [self._handle(watch) for watch in watches]
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
-from mainspring.client.commands import Arguments, Submission, Terms, to_options
+from mainspring.client.commands import Arguments, IfExists, Submission, Terms, adopts, to_options
 from mainspring.client.config import ClientConfig
 from mainspring.client.core import ClientCore
 from mainspring.client.handle import TIMEOUT_S, JobHandle
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Client", "IfExists"]
 
-IfExists = Literal["raise", "return"]
 """What a submit of a known job id means: an error, or the handle of the earlier job."""
 
 
@@ -71,7 +70,7 @@ class Client:
         `TopicsMissingError` (nor here), `NotDeliveredError`.
         """
         submission = Submission(job, args)
-        adopt = if_exists == "return"
+        adopt = adopts(if_exists)
         return self._handle(drive(self._core.submit(submission, to_options(terms), reason, adopt=adopt)))
 
     def submit_many(
@@ -87,7 +86,7 @@ class Client:
         All are checked before the first is sent, so an `InvalidJobError` means that none was. The terms are for all; a
         `Submission` has its own, which win. `NotDeliveredError.job_ids` may be missing; all others are in.
         """
-        watches = self._core.submit_many(jobs, to_options(terms), reason, adopt=if_exists == "return")
+        watches = self._core.submit_many(jobs, to_options(terms), reason, adopt=adopts(if_exists))
         return [self._handle(watch) for watch in watches]
 
     def cancel(

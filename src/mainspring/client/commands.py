@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 from urllib.parse import quote
 
 from mainspring.client.config import ClientConfig
@@ -39,6 +39,10 @@ _new_envelope = quick(Envelope)
 Arguments = Mapping[str, object] | Sequence[object] | None
 
 
+IfExists = Literal["raise", "return"]
+"""What a submit of an id that is known already does: raise `DuplicateJobError`, or return the earlier job's handle."""
+
+
 class OtherTerms(TypedDict, total=False):
     """The terms of a job as keywords, but for those that `JobScheduler.submit` names itself."""
 
@@ -66,6 +70,14 @@ class Terms(OtherTerms, total=False):
 def to_options(terms: Terms) -> JobOptions:
     """The terms as options; without any, the one value that costs nothing to merge. Raises `UnknownOptionError`."""
     return options_of(beside=("reason", "if_exists"), **terms) if terms else NO_OPTIONS
+
+
+def adopts(if_exists: IfExists) -> bool:
+    """Whether the handle of an earlier job is wanted where the id is known. Raises `InvalidJobError`."""
+    if if_exists not in ("raise", "return"):
+        message = f"if_exists must be 'raise' or 'return', not {if_exists!r}"
+        raise InvalidJobError(RejectCode.INVALID_FIELD, "if_exists", message)
+    return if_exists == "return"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +118,7 @@ class CommandMaker:
     ) -> RescheduleJob:
         """A RescheduleJob: an instant or a delay from now, exactly one. Raises `InvalidJobError`."""
         if (run_at is None) == (delay is None):
-            raise InvalidJobError(RejectCode.INVALID_FIELD, "run_at", "or delay must be given, and not both")
+            raise InvalidJobError(RejectCode.INVALID_FIELD, "run_at", "run_at or delay must be given, and not both")
         asked = self._asked(reason)
         # Through a specification, so that times mean here exactly what they mean in a submit.
         spec = to_spec("reschedule", options=JobOptions(run_at=run_at, delay=delay))

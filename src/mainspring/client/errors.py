@@ -193,7 +193,7 @@ class JobFailedError(JobEndedError):
             JobStatus.FAILED,
             attempts,
             f"job {job_id!r} failed in attempt {attempts} [{reason}]{detail}. "
-            "Mend the cause, then retry(job_id) runs it again as a new job.",
+            "Mend the cause, then retry it: that runs it again as a new job.",
         )
 
 
@@ -228,8 +228,7 @@ class JobCancelledError(JobEndedError):
             job_id,
             JobStatus.CANCELLED,
             attempts,
-            f"job {job_id!r} was cancelled{asked} after {tried} [{code}]{words}. "
-            "retry(job_id) runs it again as a new job.",
+            f"job {job_id!r} was cancelled{asked} after {tried} [{code}]{words}. A retry runs it again as a new job.",
         )
 
 

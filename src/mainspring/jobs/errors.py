@@ -7,6 +7,7 @@ MainspringError                      root of all of them (mainspring.schemas.err
 │   └── UnknownOptionError           a term that no job has, such as a misspelt one
 ├── InvalidJobError                  a job that cannot be submitted (code, field)
 ├── NoCurrentJobError                current_context() outside of a job
+├── StartHookError                   a start hook of an App raised
 └── AttemptFailureError              raised by a handler, or instead of its result
     ├── NonRetryableError            never tried again
     │   ├── UnknownHandlerError      the worker has no handler of that name
@@ -37,6 +38,7 @@ __all__ = [
     "ResultNotEncodableError",
     "ResultTooLargeError",
     "RetryLater",
+    "StartHookError",
     "UnknownHandlerError",
     "UnknownOptionError",
 ]
@@ -44,6 +46,13 @@ __all__ = [
 
 class JobDefinitionError(MainspringError, TypeError):
     """A job or a handler is declared in a way that cannot work."""
+
+
+class StartHookError(MainspringError):
+    """A start hook of an App raised; `told` is what and where, in the words of a traceback."""
+
+    def __init__(self, hook: str, app: str, told: str) -> None:
+        super().__init__(f"start hook {hook} of app {app!r} raised, so the worker does not start:\n{told}")
 
 
 class DuplicateJobNameError(JobDefinitionError):

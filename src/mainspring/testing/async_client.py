@@ -5,8 +5,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from mainspring.client.client import IfExists
-from mainspring.client.commands import Arguments, Submission, Terms
+from mainspring.client.commands import Arguments, IfExists, Submission, Terms
 from mainspring.client.info import JobInfo
 from mainspring.client.outcomes import Acceptance, CancelOutcome
 from mainspring.client.queries import HistoryEntry

@@ -5,8 +5,7 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, Unpack
 
-from mainspring.client.client import IfExists
-from mainspring.client.commands import Arguments, Submission, Terms, to_options
+from mainspring.client.commands import Arguments, IfExists, Submission, Terms, adopts, to_options
 from mainspring.client.config import ClientConfig
 from mainspring.client.info import JobInfo
 from mainspring.client.outcomes import CancelOutcome
@@ -111,7 +110,7 @@ class Mainspring:
         """Put one job into the log, as `Client.submit`. It runs when time moves. Raises `InvalidJobError`."""
         self._adopt(job)
         submitted = self._operations.submit(Submission(job, args), to_options(terms), reason)
-        return VirtualJobHandle(self._operations, *submitted, adopt=if_exists == "return")
+        return VirtualJobHandle(self._operations, *submitted, adopt=adopts(if_exists))
 
     def submit_many(
         self,
@@ -129,7 +128,7 @@ class Mainspring:
             self._adopt(submission.job)
             commands.append(self._operations.make_submit(submission, options, reason))
         self._operations.give_all(commands)
-        adopt = if_exists == "return"
+        adopt = adopts(if_exists)
         return [
             VirtualJobHandle(self._operations, command.spec.job_id, command.command_id, adopt=adopt)
             for command in commands

@@ -26,7 +26,8 @@ class CreateTopic:
     topic: Topic
 
     def __str__(self) -> str:
-        return f"create {self.topic}: {self.topic.partitions} partitions, {self.topic.replication} copies"
+        partitions = _some(self.topic.partitions, "partition", "partitions")
+        return f"create {self.topic}: {partitions}, {_some(self.topic.replication, 'copy', 'copies')}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +107,10 @@ def compare(topology: Topology, present: Mapping[str, Present]) -> Plan:
         if changes:
             steps.append(ChangeConfig(topic=topic, changes=changes))
     return Plan(steps=tuple(steps), mismatches=tuple(mismatches))
+
+
+def _some(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
 
 
 def _partitions_problem(topic: Topic, there: Present) -> str | None:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mainspring.jobs.app import App, Hook
+from mainspring.jobs.errors import StartHookError
+from mainspring.workers.foreign import told
 
 __all__ = ["start", "stop"]
 
@@ -16,10 +18,13 @@ Wait = Callable[[Any], None]
 
 
 def start(apps: Iterable[App], wait: Wait) -> None:
-    """Runs the start hooks; the first that raises ends it, and the process must not take work."""
+    """Runs the start hooks; the first that raises ends it with `StartHookError`, and the process must not take work."""
     for app in apps:
         for hook in app.start_hooks():
-            _run(hook, wait)
+            try:
+                _run(hook, wait)
+            except Exception as error:
+                raise StartHookError(_name(hook), app.name, told(error)) from error
 
 
 def stop(apps: Iterable[App], wait: Wait) -> None:
@@ -29,7 +34,7 @@ def stop(apps: Iterable[App], wait: Wait) -> None:
             try:
                 _run(hook, wait)
             except Exception:
-                log.exception("stop hook %r of %r failed", getattr(hook, "__name__", hook), app.name)
+                log.exception("stop hook %s of %r failed", _name(hook), app.name)
 
 
 def wait_in(loop: asyncio.AbstractEventLoop) -> Wait:
@@ -39,6 +44,10 @@ def wait_in(loop: asyncio.AbstractEventLoop) -> Wait:
         loop.run_until_complete(coroutine)
 
     return wait
+
+
+def _name(hook: Hook) -> str:
+    return str(getattr(hook, "__name__", hook))
 
 
 def _run(hook: Hook, wait: Wait) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from mainspring.jobs.app import App, JobFunction
 from mainspring.jobs.errors import DuplicateJobNameError, JobDefinitionError
 from mainspring.jobs.handler import Handler
+from mainspring.workers.foreign import told
 
 __all__ = ["Registry", "load_object"]
 
@@ -74,7 +75,10 @@ class Registry:
 
 
 def load_object(reference: str) -> Any:
-    """What `module:dotted.attribute` names. Raises `JobDefinitionError` that says which half was not found."""
+    """What `module:dotted.attribute` names.
+
+    Raises `JobDefinitionError` that says which half was not found, or what the module's own code raised and where.
+    """
     module_name, colon, path = reference.partition(":")
     if not colon or not module_name or not path:
         raise JobDefinitionError(f"{reference!r} does not name an object; write module:attribute")
@@ -82,11 +86,17 @@ def load_object(reference: str) -> Any:
         found = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not (module_name + ".").startswith(error.name + "."):
-            raise  # the module exists and lacks one of its own
+            raise _broken(module_name, error) from error  # it exists and lacks one of its own
         raise JobDefinitionError(f"there is no module {module_name!r} for {reference!r}; is it on the path?") from error
+    except (Exception, SystemExit) as error:
+        raise _broken(module_name, error) from error
     for name in path.split("."):
         try:
             found = getattr(found, name)
         except AttributeError as error:
             raise JobDefinitionError(f"module {module_name!r} has no {path!r}") from error
     return found
+
+
+def _broken(module_name: str, error: BaseException) -> JobDefinitionError:
+    return JobDefinitionError(f"module {module_name!r} cannot be imported:\n{told(error)}")

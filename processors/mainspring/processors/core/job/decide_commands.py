@@ -68,7 +68,10 @@ def decide_submit(state: JobState | None, command: SubmitJob, context: Context) 
         return reject(state, command, problem.code, problem.message, context)
     if spec.queue not in context.rules.queues:
         known = ", ".join(sorted(context.rules.queues))
-        message = f"queue {spec.queue!r} is not declared; declare it in the settings, or use one of: {known}"
+        message = (
+            f"queue {spec.queue!r} is not declared; declare it in the settings of the scheduler (queues), "
+            f"or use one of: {known}"
+        )
         return reject(state, command, RejectCode.UNKNOWN_QUEUE, message, context)
     due_at_ms = _due_at_ms(command, context.now_ms, is_fired=is_fired)
     if due_at_ms > INSTANT_MAX_MS:

@@ -130,7 +130,7 @@ def _check_definition(draft: Draft, spec: ScheduleSpec, *, created_ms: int) -> P
     queues = draft.context.queues
     if spec.job.queue not in queues:
         message = (
-            f"queue {spec.job.queue!r} is not declared; declare it in the settings, "
+            f"queue {spec.job.queue!r} is not declared; declare it in the settings of the scheduler (queues), "
             f"or use one of: {', '.join(sorted(queues))}"
         )
         return Problem(code=RejectCode.UNKNOWN_QUEUE, field="job.queue", message=message)
