@@ -1,7 +1,8 @@
 """What users do: a mix of commands by the seed, good and bad, and the book of what was sent."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Any
 
 from mainspring.schemas import CancelJob, Codec, Command, JobSpec, Priority, RescheduleJob, RetryJob, SubmitJob
 from mainspring.topics import Topology, partition_for
@@ -30,6 +31,8 @@ class LoadShape:
     long: float = 0.07
     long_ms: int = 15_000
     """Jobs that take about so long, and their share."""
+    alike: float = 0.0
+    """So much of the jobs is one herd, of one lane and due at once: deeper than the room of a lane in memory."""
 
 
 @dataclass(slots=True)
@@ -68,6 +71,10 @@ class Load:
         for number in range(shape.jobs):
             at = rng.choice(starts) + rng.randrange(2 * SECOND) if rng.random() < 0.7 else rng.randrange(shape.span)
             spec = self._spec(f"job-{number}", rng, rng.choice(starts))
+            if shape.alike and rng.random() < shape.alike:
+                at = starts[0] + rng.randrange(2 * SECOND)
+                lane: dict[str, Any] = {"queue": "default", "priority": Priority.MEDIUM, "tenant": ""}
+                spec = replace(spec, **lane, run_at_ms=None, delay_ms=None)
             self.world.at(at, lambda spec=spec: self._submit(spec))  # type: ignore[misc]
             self._plan_more(spec.job_id, at, rng)
 

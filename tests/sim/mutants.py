@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from mainspring.processors.core import PartitionCore
+from mainspring.processors.core.index.lanes import LaneStore
 from mainspring.processors.core.job import decide_commands, decide_reports, decide_timers
 from mainspring.processors.core.job.decision import NOTHING
+from mainspring.processors.core.ready import _Tenant
 from mainspring.processors.engine import processing
 from mainspring.processors.engine.ports import GroupMetadata, Pending, Place
 from mainspring.processors.engine.standby import Standby
@@ -269,6 +271,11 @@ def _lease_revived(patch: Patch) -> None:
     patch(leases, "renew", renew)
 
 
+def _lanes_forgotten(patch: Patch) -> None:
+    patch(LaneStore, "forget", lambda *_: None)
+    patch(_Tenant, "_look_behind", lambda *_: None)
+
+
 _DEATHS = Menu(kill_per_step=0.03, lost_disks=0.3)
 _CUTS = Menu(cut_per_step=0.02)
 _LATE = Menu(late=0.3, kills=0.5)
@@ -297,6 +304,11 @@ _BUSY = {
     "session_timeout_ms": 60_000,
     "worker": WorkerShape(slots=8, lease_ms=6_000, heartbeat_ms=1_800),
     "load": LoadShape(jobs=150, span=SECONDS * SECOND, bursts=8, long_ms=9_000, long=0.5),
+}
+_HERD = {
+    "partitions": 1,
+    "worker": WorkerShape(slots=4),
+    "load": LoadShape(jobs=150, span=SECONDS * SECOND, alike=0.95),
 }
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -338,5 +350,6 @@ MUTANTS: tuple[Mutant, ...] = (
         "a takeover stops at the first disagreement", _stops_at_once, "BrokenPromiseError", _NAPS_IN_REBALANCES, _CROWD
     ),
     Mutant("a heartbeat after silence revives a lease", _lease_revived, "runs only what it holds", _HELD_UP),
+    Mutant("a deep lane counts as empty too soon", _lanes_forgotten, "all ends", Menu(), _HERD),
     *SCHEDULE_MUTANTS,
 )

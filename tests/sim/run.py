@@ -111,6 +111,9 @@ class Outcome:
         return f"{self.tail}\nseed {self.seed}: {self.violation or repr(self.error)}"
 
 
+HERDS = 0.15
+"""Share of the seeds whose jobs are for the most part one herd."""
+
 STANDBY = 0.5
 """Share of the seeds with tables on disk whose schedulers follow each other's partitions."""
 
@@ -147,6 +150,8 @@ def draw_plan(seed: int, duration_s: int) -> Plan:
     leaves_one = rng.random() < LEAVES_ONE
     shape = replace(shape, standby=shape.on_disk and rng.random() < STANDBY)
     menu = replace(menu, moves=draw_moves(Random(f"moves {seed}")))
+    if Random(f"herd {seed}").random() < HERDS:
+        shape = replace(shape, load=replace(shape.load, alike=0.8, jobs=max(shape.load.jobs, 120)))
     if seed % 2 == 0:
         shape, menu = _with_schedules(seed, shape, menu)
     return Plan(seed=seed, duration=duration, menu=menu, shape=shape, leaves_one=leaves_one)
