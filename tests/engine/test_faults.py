@@ -203,5 +203,7 @@ def test_an_evicted_owner_that_comes_back_before_it_has_written_anything_is_refu
         here.submit(JOBS)
         here.until(lambda: len(here.events(JobCompleted)) == len(JOBS))
 
-        assert faults.calls.count("abort") == 1
+        # Once for each partition at most: what is read before it hears of its eviction is refused, too.
+        assert 1 <= faults.calls.count("abort") <= 2
+        assert faults.calls[:3] == ["begin", "send_offsets", "abort"]
         assert_each_lived_once(here)
